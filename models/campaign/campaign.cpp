@@ -457,6 +457,7 @@ class Replica {
             failing_.emplace(engine_, stores_, 0, s_.store(), *s_.stores[0].failures, job_, s_.seed,
                              replica_);
             failing_->start();
+            job_.stores_may_lose();
         }
         for (const NeighbourSpec& spec : s_.neighbours) {
             neighbours_.push_back(

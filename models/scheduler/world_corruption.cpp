@@ -85,15 +85,14 @@ bool WorldSimulation::lose_suspect(JobIndex index) {
     if (found.empty()) return false;
     const std::int64_t before = done_steps(index);
     for (const Done& done : found.mapped().kept) {
-        const Duration time = done.each.duration() * done.steps;
-        book(index, done.parts, Category::lost_work, time);
+        book(index, done.by, Category::lost_work, done.time());
         jobs_[index].steps_left += done.steps;
-        outcome_.runs[index].kept -= time;
+        outcome_.runs[index].kept -= done.time();
         outcome_.runs[index].kept_steps -= done.steps;
     }
     if (WorldParts::Parts* parts = parts_of(index)) {
         parts->checkpointer.give_up_after(found.mapped().clean);
-        lose_after(index, parts->checkpointer.newest().work.steps);
+        lose_after(index, parts->checkpointer.newest().steps);
     }
     return done_steps(index) < before;
 }

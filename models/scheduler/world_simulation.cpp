@@ -19,27 +19,9 @@ std::unique_ptr<WorldScheduler> make_scheduler(const std::string& name, WorldVie
     RY_UNREACHABLE("a scheduler that the scenario's reader lets pass");
 }
 
-// In the order in which a step has them.
-constexpr std::pair<Category, Duration StepTime::*> step_parts[] = {
-    {Category::productive, &StepTime::compute},
-    {Category::exposed_communication, &StepTime::exposed_communication},
-    {Category::pipeline_bubble, &StepTime::bubble},
-    {Category::straggler_wait, &StepTime::straggler_wait},
-    {Category::degraded, &StepTime::degraded},
-    {Category::throttled, &StepTime::throttled},
-    {Category::data_wait, &StepTime::data_wait},
-    {Category::contention, &StepTime::contention},
-    {Category::checkpoint_stall, &StepTime::upload},
-};
-
 bool has_time_limit(const WorldSpec& spec, const WorldJob& job) {
     const PartitionSpec& partition = spec.partitions[job.partition];
     return std::max({job.limit, partition.limit_default, partition.limit_max}) > Duration{};
-}
-
-bool alike(const StepTime& a, const StepTime& b) {
-    return std::ranges::all_of(step_parts,
-                               [&](const auto& part) { return a.*part.second == b.*part.second; });
 }
 
 }  // namespace
@@ -413,7 +395,7 @@ void WorldSimulation::settle_run(JobIndex index, Unsaved unsaved, const StateLos
     if (parts != nullptr && unsaved == Unsaved::held_in_memory) {
         parts->checkpointer.fail({});  // who stands still sends nothing
         parts->suspended = true;
-        parts->saved = parts->checkpointer.newest().work.steps;
+        parts->saved = parts->checkpointer.newest().steps;
     }
     forget_if_clean(index);
     jobs_[index].storm.reset();
@@ -452,13 +434,8 @@ void WorldSimulation::book_run_until(JobIndex index, Instant end, Unsaved unsave
             seconds(j.step.contention) * share.share *
             static_cast<double>(p.steps * job(index).gpus);
     }
-    if (p.steps > 0) {
-        const bool more =
-            !j.open.empty() && j.open.back().parts == gpus && alike(j.open.back().each, j.step);
-        if (!more) j.open.push_back({0, gpus, j.step});
-        j.open.back().steps += p.steps;
-        j.steps_left -= p.steps;
-    }
+    j.open.add(p.steps, gpus, j.step);
+    j.steps_left -= p.steps;
     const std::int64_t done = done_steps(index);
     if (p.saved > 0) keep_until(index, done - p.steps + p.saved);
     if (unsaved == Unsaved::kept) {
@@ -469,48 +446,25 @@ void WorldSimulation::book_run_until(JobIndex index, Instant end, Unsaved unsave
     if (unsaved == Unsaved::lost) lose_unsaved(index, loss);
 }
 
-// That nothing can take away any more.
-std::int64_t WorldSimulation::kept_steps(JobIndex index) const {
-    std::int64_t steps = done_steps(index);
-    for (const Done& done : jobs_[index].open) steps -= done.steps;
-    return steps;
-}
-
 // The oldest of them.
 void WorldSimulation::keep_until(JobIndex index, std::int64_t steps) {
-    std::vector<Done>& open = jobs_[index].open;
     std::int64_t kept = kept_steps(index);
-    auto first = open.begin();
-    while (first != open.end() && kept < steps) {
-        const auto suspect = suspects_.find(index);
-        const std::int64_t part = std::min(first->steps, steps - kept);
-        const std::int64_t clean =
-            suspect == suspects_.end()
-                ? part
-                : std::clamp(suspect->second.clean - kept, std::int64_t{0}, part);
-        keep(index, {clean, first->parts, first->each}, true);
-        keep(index, {part - clean, first->parts, first->each}, false);
-        kept += part;
-        first->steps -= part;
-        if (first->steps == 0) ++first;
-    }
-    open.erase(open.begin(), first);
+    const auto suspect = suspects_.find(index);
+    const std::int64_t sound = suspect == suspects_.end() ? INT64_MAX : suspect->second.clean;
+    jobs_[index].open.take_oldest(steps - kept, [&](const Done& done) {
+        const std::int64_t clean = std::clamp(sound - kept, std::int64_t{0}, done.steps);
+        keep(index, {clean, done.by, done.each}, true);
+        keep(index, {done.steps - clean, done.by, done.each}, false);
+        kept += done.steps;
+    });
 }
 
 // The newest of them.
 void WorldSimulation::lose_after(JobIndex index, std::int64_t steps) {
-    std::vector<Done>& open = jobs_[index].open;
-    std::int64_t lost = done_steps(index) - steps;
-    while (lost > 0) {
-        RY_CHECK(!open.empty());
-        Done& last = open.back();
-        const std::int64_t part = std::min(last.steps, lost);
-        book(index, last.parts, Category::lost_work, last.each.duration() * part);
-        jobs_[index].steps_left += part;
-        lost -= part;
-        last.steps -= part;
-        if (last.steps == 0) open.pop_back();
-    }
+    jobs_[index].open.take_newest(done_steps(index) - steps, [&](const Done& done) {
+        book(index, done.by, Category::lost_work, done.time());
+        jobs_[index].steps_left += done.steps;
+    });
 }
 
 // Its processes are gone, or more than these: it goes back to what is left.
@@ -519,7 +473,7 @@ void WorldSimulation::lose_unsaved(JobIndex index, const StateLoss& loss) {
     if (parts == nullptr) return lose_after(index, kept_steps(index));
     parts->checkpointer.fail(loss);
     parts->suspended = false;
-    const std::int64_t left = parts->checkpointer.newest().work.steps;
+    const std::int64_t left = parts->checkpointer.newest().steps;
     lose_after(index, std::max(left, kept_steps(index)));
 }
 
@@ -549,14 +503,14 @@ void WorldSimulation::book(JobIndex index, const PartsByGroup& parts, Category c
 
 void WorldSimulation::book_steps(JobIndex index, const Done& done) {
     for (const auto& [category, part] : step_parts) {
-        book(index, done.parts, category, done.each.*part * done.steps);
+        book(index, done.by, category, done.each.*part * done.steps);
     }
 }
 
 // Steps are kept; those of a job whose numbers are wrong, until somebody finds out.
 void WorldSimulation::keep(JobIndex index, const Done& done, bool clean) {
     if (done.steps == 0) return;
-    outcome_.runs[index].kept += done.each.duration() * done.steps;
+    outcome_.runs[index].kept += done.time();
     outcome_.runs[index].kept_steps += done.steps;
     if (clean) return book_steps(index, done);
     suspects_.at(index).kept.push_back(done);

@@ -99,12 +99,7 @@ class WorldSimulation : public WorldView,
         JobEnd how = JobEnd::completed;
     };
     using PartsByGroup = std::vector<std::int64_t>;
-    // Steps that are alike.
-    struct Done {
-        std::int64_t steps = 0;
-        PartsByGroup parts{};
-        StepTime each{};
-    };
+    using Done = OpenSteps<PartsByGroup>::Done;
     // By a storm, until its pace changes.
     struct HeldUp {
         NodeIndex node = 0;  // whose NIC pauses
@@ -120,7 +115,7 @@ class WorldSimulation : public WorldView,
         Instant run_since{};          // of the plan: it began, or its pace has changed
         StepTime step;
         std::int64_t steps_left = 0;
-        std::vector<Done> open;  // steps whose fate is not known: they may be lost. The newest last
+        OpenSteps<PartsByGroup> open;
         Instant own_failure = Instant::max();
         Instant sends_from = Instant::max();        // of a run that shares links
         std::vector<SharedLinks::Share> waits_for;  // with this step
@@ -183,7 +178,9 @@ class WorldSimulation : public WorldView,
     Duration until_own_failure(JobIndex job);
     void expect_end(JobIndex job);
     std::int64_t done_steps(JobIndex job) const { return total_steps(job) - jobs_[job].steps_left; }
-    std::int64_t kept_steps(JobIndex job) const;
+    std::int64_t kept_steps(JobIndex job) const {  // that nothing can take away any more
+        return done_steps(job) - jobs_[job].open.count();
+    }
     void keep_until(JobIndex job, std::int64_t steps);
     void lose_after(JobIndex job, std::int64_t steps);
     void lose_unsaved(JobIndex job, const StateLoss& loss);

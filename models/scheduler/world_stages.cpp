@@ -145,16 +145,9 @@ void WorldSimulation::resume_step(JobIndex index, Duration partial) {
     const bool on_links = spec().kinds[job(index).kind].uploads_on_links;
     const Duration penalty = on_links ? j.step.upload : parts.spec().upload_step_penalty;
     j.step.data_wait -= parts.wait;
-    const auto step = [&](bool slowed) {
-        return j.step.duration() - j.step.upload + (slowed ? penalty : Duration{});
-    };
     const bool slowed = parts.checkpointer.uploading();
-    const Duration left = j.step.duration() - partial;
-    if (std::exchange(parts.slowed, slowed) != slowed && left > Duration{}) {
-        using Wide = __int128;
-        const Wide before = step(!slowed).count();
-        const Wide scaled = (Wide{left.count()} * step(slowed).count() + before - 1) / before;
-        j.step.upload += Duration(static_cast<std::int64_t>(scaled)) - left;
+    if (std::exchange(parts.slowed, slowed) != slowed) {
+        upload_changes(j.step, partial, slowed, penalty);
     }
     // A step that has waited long enough, as things are now, is over.
     parts.wait = std::max(wait_for_data(index), partial - j.step.duration());
@@ -196,7 +189,7 @@ void WorldSimulation::begin_stall(JobIndex index) {
     WorldParts::Parts& parts = *parts_of(index);
     parts.waits = WorldParts::Parts::Waits::nothing;
     parts.saved = done_steps(index);
-    parts.checkpointer.begin({.steps = parts.saved}, jobs_[index].slow_node != no_node);
+    parts.checkpointer.begin(parts.saved, jobs_[index].slow_node != no_node);
     begin_transfer(index);
 }
 

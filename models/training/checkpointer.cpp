@@ -43,10 +43,10 @@ bool Checkpointer::can_begin() const {
            static_cast<std::int64_t>(buffers_.size()) < spec_.buffers;
 }
 
-void Checkpointer::begin(const Work& work, bool before_stop) {
+void Checkpointer::begin(std::int64_t steps, bool before_stop) {
     RY_CHECK(stall_ == Stall::none && can_begin());
     ++outcome_.begun;
-    SavedStates::State& state = states_.begin(work, clock_.now());
+    SavedStates::State& state = states_.begin(steps, clock_.now());
     stalling_ = state.number;
     state.before_stop = before_stop;
     state.copies[0] = Copy::waiting;
@@ -71,8 +71,8 @@ std::optional<StoreService::Undisturbed> Checkpointer::undisturbed() const {
     return stores_.foresee(client_, spec);
 }
 
-void Checkpointer::pass(const Work& work, const StoreService::Undisturbed& stall) {
-    states_.add_complete(work, clock_.now());
+void Checkpointer::pass(std::int64_t steps, const StoreService::Undisturbed& stall) {
+    states_.add_complete(steps, clock_.now());
     TransferSpec spec = spec_.tiers[0].write;
     spec.bytes = spec_.size;
     stores_.pass(client_, spec, stall);

@@ -44,12 +44,12 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
 
     bool can_begin() const;  // else buffer_free() will tell
     // The stall starts now. Before a stop, no tier up to the one that outlasts it passes this one over.
-    void begin(const Work& work, bool before_stop = false);
+    void begin(std::int64_t steps, bool before_stop = false);
     // What each stall from now on comes to as long as nothing else happens: for synchronous checkpoints that
     // are whole, in one tier, with the stores to themselves, and with none under way. Else nothing.
     std::optional<StoreService::Undisturbed> undisturbed() const;
     // begin(), and the stall has come to that: its events have passed, and the job is not told.
-    void pass(const Work& work, const StoreService::Undisturbed& stall);
+    void pass(std::int64_t steps, const StoreService::Undisturbed& stall);
     bool uploading() const { return uploads_ > 0; }
     void steps_run(bool run);  // beside what is uploaded
     // What is uploaded to a store now, of several tiers the first; nullptr: nothing.

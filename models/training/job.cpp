@@ -38,12 +38,6 @@ Category category_of(JobPhase phase) {
     RY_UNREACHABLE("a phase that is not booked as a whole");
 }
 
-// Where each part of a step's time is booked, in the order of ShrunkWork::gpu_time.
-constexpr Category category_of_part[] = {Category::productive,      Category::exposed_communication,
-                                         Category::pipeline_bubble, Category::straggler_wait,
-                                         Category::degraded,        Category::throttled,
-                                         Category::data_wait,       Category::checkpoint_stall};
-
 // Loaders live in the job's processes.
 DataFeed::Use use_of_data(JobPhase phase) {
     switch (phase) {
@@ -97,6 +91,7 @@ TrainingJob::TrainingJob(CampaignEngine& engine, const JobSpec& spec,
       checkpointer_(engine, stores, client_, spec.checkpoint, spec.nodes, *this) {
     RY_CHECK(spec.step.duration() > Duration{});
     outcome_.interruptions.resize(causes.size());
+    goes_back_far_ = std::ranges::any_of(causes, &FailureCause::silent);
     outcome_.stages.resize(spec.stages.size());
     for (std::size_t store = 0; store < spec.store_paths.size(); ++store) {
         const JobSpec::StorePath& path = spec.store_paths[store];
@@ -151,15 +146,15 @@ void TrainingJob::resume() {
     enter(JobPhase::running);
     recovering_from_failure_ = false;
     steps_since_checkpoint_ = 0;
-    saved_steps_ = done_.steps;
+    saved_steps_ = done_;
     // The state that was just read counts as a checkpoint that ends now, so the next one starts one
     // interval after that one's start.
     if (spec_.checkpoint.interval_wall > Duration{}) {
         checkpoint_due_ =
             engine_.now() + spec_.checkpoint.interval_wall - spec_.checkpoint.stall_alone;
     }
-    record("resumed", "", -1, done_.steps);
-    if (feed_) feed_->resume_at(done_.steps);
+    record("resumed", "", -1, done_);
+    if (feed_) feed_->resume_at(done_);
     if (could_grow()) change_pending_ = true;
     start_segment();
     if (!outcome_.finished) reconsider_corruption();
@@ -167,7 +162,7 @@ void TrainingJob::resume() {
 }
 
 const StepTime& TrainingJob::step() const {
-    return size_ == 0 ? schedule_.level_at(done_.steps).step : spec_.smaller[size_ - 1].step;
+    return size_ == 0 ? schedule_.level_at(done_).step : spec_.smaller[size_ - 1].step;
 }
 
 std::int64_t TrainingJob::replicas() const {
@@ -177,21 +172,16 @@ std::int64_t TrainingJob::replicas() const {
 // Batches of all replicas count, whoever computes them.
 std::int64_t TrainingJob::steps_to_target() const {
     const std::int64_t left =
-        (spec_.target_steps - done_.steps) * spec_.replicas + done_.shrunk.replica_steps_missing;
+        (spec_.target_steps - done_) * spec_.replicas + replica_steps_missing_;
     return ceil_div(std::max<std::int64_t>(0, left), replicas());
 }
 
-Duration TrainingJob::step_duration(bool slowed) const {
-    return step().duration() + (slowed ? spec_.checkpoint.upload_step_penalty : Duration{});
-}
-
-Duration TrainingJob::next_step_duration() const {
-    return step_duration(checkpointer_.uploading()) + slowed_by_parts() +
-           (feed_ ? feed_->extra_wait(step().data_wait) : Duration{});
-}
-
-Duration TrainingJob::segment_step() const {
-    return step().duration() + segment_penalty_ + segment_slow_ + segment_wait_;
+StepTime TrainingJob::next_step() const {
+    StepTime out = step();
+    if (checkpointer_.uploading()) out.upload = spec_.checkpoint.upload_step_penalty;
+    out.degraded += slowed_by_parts();
+    out.data_wait += extra_wait();
+    return out;
 }
 
 bool TrainingJob::checkpoint_due() const {
@@ -203,20 +193,20 @@ bool TrainingJob::checkpoint_due() const {
 std::int64_t TrainingJob::steps_until_due() const {
     if (checkpoint_steps() > 0) return checkpoint_steps() - steps_since_checkpoint_;
     const Duration wait = checkpoint_due_ - engine_.now() + carried_;
-    return std::max<std::int64_t>(1, ceil_div(wait.count(), next_step_duration().count()));
+    return std::max<std::int64_t>(1, ceil_div(wait.count(), next_step().duration().count()));
 }
 
 void TrainingJob::start_segment() {
     if (!slowed_by_network()) return stand_still();
     if (phase_ != JobPhase::running) enter(JobPhase::running);
     if (carried_ == Duration{}) look_at_schedule();
-    if (schedule_.finished(done_.steps) || (spec_.target_steps > 0 && steps_to_target() == 0)) {
+    if (schedule_.finished(done_) || (spec_.target_steps > 0 && steps_to_target() == 0)) {
         // What is not saved yet counts: the job has done all that it was asked for.
         outcome_.finished = true;
         engine_.stop();
         return;
     }
-    if (feed_) feed_->look_at_epoch(done_.steps);
+    if (feed_) feed_->look_at_epoch(done_);
     // The step that a storm stopped comes first.
     if (spec_.recovery.recompute && carried_ > Duration{}) {
         resume_step(std::exchange(carried_, {}));
@@ -230,7 +220,7 @@ void TrainingJob::start_segment() {
         after_checkpoint();
         return;
     }
-    if (const auto pause = pauses_.due(done_.steps, engine_.now())) {
+    if (const auto pause = pauses_.due(done_, engine_.now())) {
         begin_pause(*pause);
         return;
     }
@@ -238,8 +228,8 @@ void TrainingJob::start_segment() {
         enter(JobPhase::first_batch);
         return;
     }
-    if (feed_) feed_->look_at_caches(done_.steps);
-    const Duration next = next_step_duration();
+    if (feed_) feed_->look_at_caches(done_);
+    const Duration next = next_step().duration();
     std::int64_t steps = steps_ahead(next);
     if (carried_ > next) steps = 1;  // it waited long for data, and is over
     plan_segment();
@@ -247,8 +237,8 @@ void TrainingJob::start_segment() {
 }
 
 void TrainingJob::plan_segment() {
+    segment_ = next_step();
     segment_slowed_ = checkpointer_.uploading();
-    segment_penalty_ = segment_slowed_ ? spec_.checkpoint.upload_step_penalty : Duration{};
     segment_slow_ = slowed_by_parts();
 }
 
@@ -256,10 +246,9 @@ std::int64_t TrainingJob::steps_ahead(Duration each) const {
     // Far enough for any campaign, near enough for the clock.
     std::int64_t steps = (Instant::max() - engine_.now()) / each / 2;
     RY_CHECK(steps > 0);
-    steps =
-        std::min({steps, schedule_.steps_left(done_.steps), pauses_.steps_until_next(done_.steps)});
+    steps = std::min({steps, schedule_.steps_left(done_), pauses_.steps_until_next(done_)});
     if (saves()) steps = std::min(steps, steps_until_due());
-    if (feed_) steps = std::min(steps, feed_->steps_ahead(done_.steps));
+    if (feed_) steps = std::min(steps, feed_->steps_ahead(done_));
     if (spec_.target_steps > 0) steps = std::min(steps, steps_to_target());
     return steps;
 }
@@ -280,14 +269,13 @@ void TrainingJob::pass_undisturbed() {
            engine_.nothing_else_until(engine_.now() + stall->lasts(), stall->count)) {
         enter(JobPhase::checkpointing);
         begin_interval();
-        saved_steps_ = done_.steps;
+        saved_steps_ = done_;
         checkpointer_.pass(done_, *stall);
         steps_since_checkpoint_ = 0;
         enter(JobPhase::running);
         plan_segment();
-        segment_wait_ = {};
-        const std::int64_t steps = steps_ahead(segment_step());
-        const Instant over = engine_.now() + steps * segment_step();
+        const std::int64_t steps = steps_ahead(segment_.duration());
+        const Instant over = engine_.now() + steps * segment_.duration();
         if (!engine_.nothing_else_until(over, 1)) return;
         engine_.pass(over, id_, segment_end);
         complete_steps(steps);
@@ -298,45 +286,23 @@ void TrainingJob::run_steps(std::int64_t steps, Duration already_done) {
     segment_start_ = engine_.now() - already_done;
     segment_steps_ = steps;
     // A step that has waited long enough, as things are now, is over.
-    segment_wait_ = std::max(feed_ ? feed_->extra_wait(step().data_wait) : Duration{},
-                             already_done - step().duration() - segment_penalty_ - segment_slow_);
-    phase_event_ =
-        engine_.schedule_cancellable(segment_start_ + steps * segment_step(), id_, segment_end);
+    segment_.data_wait = step().data_wait;
+    segment_.data_wait += std::max(extra_wait(), already_done - segment_.duration());
+    phase_event_ = engine_.schedule_cancellable(segment_start_ + steps * segment_.duration(), id_,
+                                                segment_end);
 }
 
 void TrainingJob::complete_steps(std::int64_t steps) {
-    const StepTime& each = step();
-    const Duration whole = segment_step();
-    done_.steps += steps;
+    const std::int64_t missing = spec_.replicas - replicas();
+    open_.add(steps, {gpus_of_steps(), missing, segment_slow_}, segment_);
+    done_ += steps;
     steps_since_checkpoint_ += steps;
-    if (size_ == 0 && !staged()) {
-        done_.upload_penalty += steps * segment_penalty_;
-        done_.data_wait += steps * segment_wait_;
-        done_.slow_parts += steps * segment_slow_;
-        return;
-    }
-    ShrunkWork& shrunk = done_.shrunk;
-    shrunk.steps += steps;
-    shrunk.replica_steps_missing += steps * (spec_.replicas - replicas());
-    shrunk.time += steps * whole;
-    shrunk.upload_penalty += steps * segment_penalty_;
-    const Duration parts[] = {each.compute,
-                              each.exposed_communication,
-                              each.bubble,
-                              each.straggler_wait,
-                              each.degraded + segment_slow_,
-                              each.throttled,
-                              each.data_wait + segment_wait_,
-                              segment_penalty_};
-    static_assert(std::size(parts) == ShrunkWork::parts);
-    for (std::size_t i = 0; i < ShrunkWork::parts; ++i) {
-        shrunk.gpu_time[i] += GpuNanoseconds{gpus()} * (steps * parts[i]).count();
-    }
+    replica_steps_missing_ += steps * missing;
 }
 
 Duration TrainingJob::stop_segment() {
     const Duration elapsed = engine_.now() - segment_start_;
-    const Duration step = segment_step();
+    const Duration step = segment_.duration();
     complete_steps(elapsed / step);
     return elapsed % step;
 }
@@ -354,37 +320,25 @@ void TrainingJob::finish_step_under_way() {
 // What is left of the step under way takes as long as things are now.
 void TrainingJob::resume_step(Duration partial) {
     const bool slowed = checkpointer_.uploading();
-    const Duration left = step().duration() + segment_penalty_ + segment_slow_ - partial;
-    if (slowed != segment_slowed_ && left > Duration{}) {
-        using Wide = __int128;
-        const Wide before = step_duration(segment_slowed_).count();
-        const Wide scaled =
-            (Wide{left.count()} * step_duration(slowed).count() + before - 1) / before;
-        segment_penalty_ += Duration(static_cast<std::int64_t>(scaled)) - left;
+    segment_.data_wait = step().data_wait;
+    if (std::exchange(segment_slowed_, slowed) != slowed) {
+        upload_changes(segment_, partial, slowed, spec_.checkpoint.upload_step_penalty);
     }
-    segment_slowed_ = slowed;
     run_steps(1, partial);
 }
 
-void TrainingJob::keep(const Work& work) {
-    outcome_.steps_kept += work.steps;
-    outcome_.replica_steps_missing = work.shrunk.replica_steps_missing;
-    outcome_.slow_time = work.slow_parts;
-    outcome_.checkpoint_stall = stalled_ + work.upload_penalty + work.shrunk.upload_penalty;
-    const std::int64_t full = work.steps - work.shrunk.steps;
-    const StepTime& each = spec_.step;
-    const Duration parts[] = {full * each.compute,
-                              full * each.exposed_communication,
-                              full * each.bubble,
-                              full * each.straggler_wait,
-                              full * each.degraded + work.slow_parts,
-                              full * each.throttled,
-                              full * each.data_wait + work.data_wait,
-                              work.upload_penalty};
-    for (std::size_t i = 0; i < ShrunkWork::parts; ++i) {
-        ledger_.book(category_of_part[i], spec_.gpus(), parts[i]);
-        ledger_.book(category_of_part[i], work.shrunk.gpu_time[i]);
-    }
+void TrainingJob::keep(std::int64_t steps) {
+    const std::int64_t kept = done_ - open_.count();
+    open_.take_oldest(steps - kept, [&](const OpenSteps<Workers>::Done& done) {
+        outcome_.steps_kept += done.steps;
+        outcome_.replica_steps_missing += done.steps * done.by.replicas_missing;
+        outcome_.slow_time += done.steps * done.by.slowed;
+        outcome_.checkpoint_stall += done.steps * done.each.upload;
+        outcome_.stepping += done.time() - done.steps * done.each.upload;
+        for (const auto& [category, part] : step_parts) {
+            ledger_.book(category, done.by.gpus, done.each.*part * done.steps);
+        }
+    });
 }
 
 // ---- saving ----
@@ -421,7 +375,7 @@ void TrainingJob::stop_waiting() {
 
 void TrainingJob::begin_stall() {
     saving_ = Saving::stall;
-    saved_steps_ = done_.steps;
+    saved_steps_ = done_;
     checkpointer_.begin(done_, stop_pending());
 }
 
@@ -436,7 +390,7 @@ void TrainingJob::after_checkpoint() {
         start_segment();
     } else if (checkpointer_.idle()) {
         // The tier that outlasts the stop may have passed over what is saved elsewhere.
-        if (saves() && checkpointer_.lasting_steps() < done_.steps) {
+        if (saves() && checkpointer_.lasting_steps() < done_) {
             begin_checkpoint();
         } else {
             begin_stop();
@@ -471,7 +425,8 @@ void TrainingJob::moved_on() {
 }
 
 void TrainingJob::safe(const SavedStates::State& state) {
-    record("checkpoint_safe", "", -1, state.work.steps);
+    if (!goes_back_far_) keep(checkpointer_.stored_steps());
+    record("checkpoint_safe", "", -1, state.steps);
 }
 
 // ---- booking ----
@@ -538,33 +493,9 @@ void TrainingJob::end() {
     }
     // The campaign's end loses nothing: what is done counts, saved or not.
     keep(done_);
-    end_stages(done_, partial);
-    if (partial > Duration{}) {
-        // A step cut off: its time in the proportions of a step, rounded down, the rest productive.
-        using Wide = __int128;
-        const Wide whole = segment_step().count();
-        const auto share = [&](Duration part) {
-            return Duration(
-                static_cast<std::int64_t>(Wide{part.count()} * partial.count() / whole));
-        };
-        const StepTime& each = step();
-        Duration parts[] = {{},
-                            share(each.exposed_communication),
-                            share(each.bubble),
-                            share(each.straggler_wait),
-                            share(each.degraded + segment_slow_),
-                            share(each.throttled),
-                            share(each.data_wait + segment_wait_),
-                            share(segment_penalty_)};
-        parts[0] = partial;
-        for (std::size_t i = 1; i < ShrunkWork::parts; ++i) parts[0] -= parts[i];
-        // Nodes that are missing at a job's full size had their part in it.
-        const std::int64_t worked = size_ == 0 ? wanted_nodes() * spec_.gpus_per_node : gpus();
-        outcome_.checkpoint_stall += share(segment_penalty_);
-        for (std::size_t i = 0; i < ShrunkWork::parts; ++i) {
-            ledger_.book(category_of_part[i], worked, parts[i]);
-        }
-    }
+    outcome_.checkpoint_stall += stalled_;
+    end_stages(partial);
+    if (partial > Duration{}) book_cut_off(partial);
     if (saves()) {
         if (phase_ == JobPhase::checkpointing) stop_waiting();
         checkpointer_.end();
@@ -576,6 +507,22 @@ void TrainingJob::end() {
     record(outcome_.finished ? "finished" : "campaign_end", "", -1, outcome_.steps_kept);
     phase_ = JobPhase::done;
     if (phases_ != nullptr) phases_->push_back({engine_.now(), phase_});
+}
+
+// A step cut off: its time in the proportions of a step, rounded down, the rest productive.
+void TrainingJob::book_cut_off(Duration partial) {
+    using Wide = __int128;
+    const Wide whole = segment_.duration().count();
+    Duration rest = partial;
+    for (const auto& [category, part] : step_parts) {
+        if (category == Category::productive) continue;
+        const Wide all = (segment_.*part).count();
+        const Duration share(static_cast<std::int64_t>(all * partial.count() / whole));
+        ledger_.book(category, gpus_of_steps(), share);
+        if (category == Category::checkpoint_stall) outcome_.checkpoint_stall += share;
+        rest -= share;
+    }
+    ledger_.book(Category::productive, gpus_of_steps(), rest);
 }
 
 void TrainingJob::record(const char* kind, std::string cause, std::int64_t slot,

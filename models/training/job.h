@@ -43,6 +43,7 @@
 #include "models/training/node_supply.h"
 #include "models/training/stages.h"
 #include "models/training/step.h"
+#include "models/training/steps_done.h"
 
 namespace railyard {
 
@@ -223,6 +224,8 @@ class TrainingJob : public CampaignEngine::Component,
 
     // The campaign opens on a job whose state has just been restored: it holds its nodes and runs.
     void begin();
+    // The stores can lose what has been saved; said before the job begins.
+    void stores_may_lose() { goes_back_far_ = true; }
     // Books what is under way at the engine's present instant. Call once, after the engine has run.
     void end();
 
@@ -258,6 +261,13 @@ class TrainingJob : public CampaignEngine::Component,
         NodeSupply::Struck struck;
         bool found = false;
     };
+    // Who did steps that are alike.
+    struct Workers {
+        std::int64_t gpus = 0;
+        std::int64_t replicas_missing = 0;
+        Duration slowed{};  // of each step: waiting for slow parts
+        bool operator==(const Workers&) const = default;
+    };
     struct Lost {
         Duration time{};
         GpuNanoseconds gpu_time = 0;
@@ -278,10 +288,9 @@ class TrainingJob : public CampaignEngine::Component,
     Duration stop_segment();  // completes its whole steps; returns the time spent
                               // in the next one
     void resume_step(Duration partial);
-    void finish_step_under_way();               // and then look again at what comes next
-    Duration step_duration(bool slowed) const;  // with its data at hand
-    Duration next_step_duration() const;        // as things are now
-    Duration segment_step() const;
+    void finish_step_under_way();  // and then look again at what comes next
+    StepTime next_step() const;    // as things are now
+    Duration extra_wait() const { return feed_ ? feed_->extra_wait(step().data_wait) : Duration{}; }
     bool checkpoint_due() const;
     std::int64_t steps_until_due() const;
     void begin_checkpoint();
@@ -290,14 +299,19 @@ class TrainingJob : public CampaignEngine::Component,
     void stop_waiting();
     void begin_stall();
     bool saves() const { return spec_.checkpoint.mode != CheckpointMode::none; }
-    bool unsaved() const { return done_.steps > saved_steps_; }
-    void keep(const Work& work);  // counts and books its steps
+    bool unsaved() const { return done_ > saved_steps_; }
+    void keep(std::int64_t steps);  // nothing takes the first so many away: counts and books them
+    void book_cut_off(Duration partial);
     Lost lose_what_is_not_saved();
     void fail_checkpoints(const StateLoss& loss);
     void lose_work(Duration partial);
     bool exposed() const;  // processes run
     std::int64_t nodes() const { return spec_.nodes - static_cast<std::int64_t>(missing_.size()); }
     std::int64_t gpus() const { return nodes() * spec_.gpus_per_node; }
+    // Nodes that are missing at a job's full size had their part in its steps.
+    std::int64_t gpus_of_steps() const {
+        return size_ == 0 ? wanted_nodes() * spec_.gpus_per_node : gpus();
+    }
     std::int64_t replicas() const;
     const StepTime& step() const;  // of the size, or the stage, that it has now
     std::int64_t steps_to_target() const;
@@ -313,7 +327,7 @@ class TrainingJob : public CampaignEngine::Component,
     std::int64_t wanted_nodes() const { return schedule_.stage(stage_).nodes; }
     bool lacks_nodes() const { return nodes() < wanted_nodes(); }
     std::int64_t checkpoint_steps() const;
-    void end_stages(const Work& kept, Duration partial);
+    void end_stages(Duration partial);
     void feel(const NodeSupply::Struck& struck);
     void meet_what_is_broken();
     // Nodes come and go.
@@ -380,9 +394,8 @@ class TrainingJob : public CampaignEngine::Component,
     Instant segment_start_{};
     std::int64_t segment_steps_ = 0;
     bool segment_slowed_ = false;  // by an upload, at present
-    Duration segment_penalty_{};   // of each step, for that
-    Duration segment_wait_{};      // of each step, for data
-    Duration segment_slow_{};      // of each step, for slow parts
+    StepTime segment_;             // each of them
+    Duration segment_slow_{};      // of it: waiting for slow parts
     Duration carried_{};           // time already spent in the step that a storm stopped;
                                    // with recompute off: a failure
 
@@ -396,8 +409,11 @@ class TrainingJob : public CampaignEngine::Component,
     std::size_t client_;  // its nodes, among the stores'
     Checkpointer checkpointer_;
     std::optional<DataFeed> feed_;
-    Work done_;                     // since the campaign began, less what was lost
-    std::int64_t saved_steps_ = 0;  // of these, covered by a checkpoint that has begun
+    std::int64_t done_ = 0;                   // steps since the campaign began, less what was lost
+    std::int64_t saved_steps_ = 0;            // of these, covered by a checkpoint that has begun
+    std::int64_t replica_steps_missing_ = 0;  // of these, likewise JobOutcome's
+    OpenSteps<Workers> open_;                 // of these
+    bool goes_back_far_ = false;              // what is in a store can be lost as well
     Saving saving_ = Saving::nothing;
     Instant waiting_since_{};
     Duration stalled_{};  // in all, waiting for checkpoints

@@ -13,7 +13,7 @@ namespace railyard {
 Duration TrainingJob::slowed_by_parts() const {
     const Duration over_network = slowed_by_network().value_or(Duration{});
     if (conditions_ == 0) return over_network;
-    return over_network + (size_ == 0 ? schedule_.level_at(done_.steps).slowed
+    return over_network + (size_ == 0 ? schedule_.level_at(done_).slowed
                                       : spec_.smaller[size_ - 1].slowed)[conditions_];
 }
 
@@ -27,7 +27,7 @@ void TrainingJob::slow_down(const NodeSupply::Struck& struck) {
         if (span > Instant::max() - engine_.now()) return;
         engine_.schedule(engine_.now() + span, id_, first_slow_part + 2 * number + event);
     };
-    const StageLevel& level = schedule_.level_at(done_.steps);
+    const StageLevel& level = schedule_.level_at(done_);
     const Duration alone = level.slowed[1U << part.condition];
     const double slowdown = seconds(alone) / seconds(level.step.duration());
     const Duration found = spec_.recovery.search.found_after(strike, engine_.now(), slowdown);
@@ -89,9 +89,10 @@ void TrainingJob::corrupt(const Strike& strike) {
     if (corrupt_) return;
     corrupt_ = strike;
     corrupt_node_ = supply_.node_in(strike.slot);
-    clean_steps_ = done_.steps;
+    clean_steps_ = done_;
     if (phase_ == JobPhase::running) {
-        clean_steps_ += std::min(segment_steps_, (engine_.now() - segment_start_) / segment_step());
+        clean_steps_ +=
+            std::min(segment_steps_, (engine_.now() - segment_start_) / segment_.duration());
     }
     const Duration shows = causes_[strike.cause].detection;
     if (shows > Instant::max() - engine_.now()) return;
@@ -104,10 +105,10 @@ void TrainingJob::corrupt(const Strike& strike) {
 void TrainingJob::reconsider_corruption() {
     if (!corrupt_) return;
     const bool node_left = supply_.node_in(corrupt_->slot) != corrupt_node_;
-    if (node_left && done_.steps <= clean_steps_) {
+    if (node_left && done_ <= clean_steps_) {
         corrupt_.reset();
     } else {
-        clean_steps_ = std::min(clean_steps_, done_.steps);
+        clean_steps_ = std::min(clean_steps_, done_);
         if (corruption_due_) corruption_found();
     }
 }

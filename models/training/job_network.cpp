@@ -21,7 +21,7 @@ void TrainingJob::stand_still() {
     held_ = JobPhase::running;
     enter(JobPhase::storm_stall);
     waits_for_network_ = true;
-    record("no_path", network_->names(network_->broken()), -1, done_.steps);
+    record("no_path", network_->names(network_->broken()), -1, done_);
 }
 
 }  // namespace railyard

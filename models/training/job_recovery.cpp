@@ -76,7 +76,7 @@ void TrainingJob::hold_up(const Strike& strike, const Storm& storm) {
         stop_waiting();  // the storm's time is its own
         saving_ = waiting;
     }
-    record("storm", causes_[strike.cause].name, strike.slot, done_.steps);
+    record("storm", causes_[strike.cause].name, strike.slot, done_);
     failure_ = strike;
     held_ = phase_;
     enter(JobPhase::storm_stall);
@@ -143,16 +143,17 @@ void TrainingJob::fail_checkpoints(const StateLoss& loss) {
 
 // Goes back to the newest state that is left: what the steps since have taken.
 TrainingJob::Lost TrainingJob::lose_what_is_not_saved() {
-    const Work left = saves() ? checkpointer_.newest().work : Work{};
-    const Work lost = done_ - left;
+    const std::int64_t left = saves() ? checkpointer_.newest().steps : 0;
+    outcome_.steps_lost += done_ - left;
+    Lost all;
+    open_.take_newest(done_ - left, [&](const OpenSteps<Workers>::Done& done) {
+        all.time += done.time();
+        all.gpu_time += GpuNanoseconds{done.by.gpus} * done.time().count();
+        replica_steps_missing_ -= done.steps * done.by.replicas_missing;
+    });
     done_ = left;
-    schedule_.back_to(done_.steps);
-    pauses_.back_to(done_.steps);
-    outcome_.steps_lost += lost.steps;
-    const Duration full = (lost.steps - lost.shrunk.steps) * spec_.step.duration() +
-                          lost.upload_penalty + lost.data_wait + lost.slow_parts;
-    Lost all{full + lost.shrunk.time, GpuNanoseconds{spec_.gpus()} * full.count()};
-    for (const GpuNanoseconds each : lost.shrunk.gpu_time) all.gpu_time += each;
+    schedule_.back_to(done_);
+    pauses_.back_to(done_);
     return all;
 }
 
@@ -309,8 +310,8 @@ void TrainingJob::left(std::int64_t slot) {
 // A node that works leaves, and what only it had goes with it.
 void TrainingJob::state_leaves(std::int64_t slot) {
     fail_checkpoints({StateLoss::Scope::node, slot});
-    const Work kept = saves() ? checkpointer_.newest().work : Work{};
-    if (spec_.recovery.recompute && kept.steps < done_.steps) lose_work({});
+    const std::int64_t kept = saves() ? checkpointer_.newest().steps : 0;
+    if (spec_.recovery.recompute && kept < done_) lose_work({});
 }
 
 void TrainingJob::get_nodes() {
@@ -359,7 +360,7 @@ void TrainingJob::begin_stop() {
 // Slow nodes leave, or a job that has shrunk grows again.
 void TrainingJob::change_nodes() {
     ++outcome_.nodes_changed;
-    record("nodes_changed", "", -1, done_.steps);
+    record("nodes_changed", "", -1, done_);
     enter(JobPhase::requeue_wait);
     fail_checkpoints({});
     if (spec_.recovery.recompute && !saves()) lose_work({});  // it starts again
@@ -369,7 +370,7 @@ void TrainingJob::change_nodes() {
 
 void TrainingJob::begin_maintenance() {
     maintenance_pending_ = false;
-    record("maintenance", "", -1, done_.steps);
+    record("maintenance", "", -1, done_);
     stop_for(spec_.maintenance.duration);
 }
 

@@ -10,25 +10,6 @@ namespace railyard {
 using State = SavedStates::State;
 using Copy = SavedStates::State::Copy;
 
-ShrunkWork& ShrunkWork::add(const ShrunkWork& other, int sign) {
-    steps += sign * other.steps;
-    replica_steps_missing += sign * other.replica_steps_missing;
-    time += sign * other.time;
-    upload_penalty += sign * other.upload_penalty;
-    for (std::size_t i = 0; i < parts; ++i) gpu_time[i] += sign * other.gpu_time[i];
-    return *this;
-}
-
-Work operator-(const Work& a, const Work& b) {
-    Work left = a;
-    left.steps -= b.steps;
-    left.upload_penalty -= b.upload_penalty;
-    left.data_wait -= b.data_wait;
-    left.slow_parts -= b.slow_parts;
-    left.shrunk.add(b.shrunk, -1);
-    return left;
-}
-
 const std::vector<std::string>& place_names() {
     static const std::vector<std::string> names = {"host_memory", "peer_memory", "local_nvme",
                                                    "storage", "object_store"};
@@ -64,11 +45,11 @@ SavedStates::SavedStates(const CheckpointSpec& spec, std::int64_t nodes)
     states_.push_back(std::move(initial));
 }
 
-State& SavedStates::begin(const Work& work, Instant now) {
+State& SavedStates::begin(std::int64_t steps, Instant now) {
     State& state = states_.emplace_back();
     const bool whole = begun_ % spec_.full_every == 0;
     state.number = ++begun_;
-    state.work = work;
+    state.steps = steps;
     state.bytes = spec_.size;
     if (!whole) {
         state.base = last_;
@@ -87,7 +68,7 @@ bool SavedStates::all_complete(std::size_t tier) const {
 }
 
 // What it makes room for is the oldest, whose place it takes.
-void SavedStates::add_complete(const Work& work, Instant now) {
+void SavedStates::add_complete(std::int64_t steps, Instant now) {
     TierBytes& bytes = bytes_[0];
     const auto oldest = states_.begin() + 1;
     if (static_cast<std::int64_t>(states_.size()) > spec_.tiers[0].keep) {
@@ -99,7 +80,7 @@ void SavedStates::add_complete(const Work& work, Instant now) {
     }
     State& state = states_.back();
     state.number = ++begun_;
-    state.work = work;
+    state.steps = steps;
     state.bytes = spec_.size;
     state.begun = now;
     state.before_stop = false;
@@ -134,7 +115,7 @@ std::optional<Bytes> SavedStates::readable(const State& state, std::size_t tier)
 std::int64_t SavedStates::newest_steps(std::size_t from) const {
     for (auto state = states_.rbegin(); state != states_.rend(); ++state) {
         for (std::size_t tier = from; tier < state->copies.size(); ++tier) {
-            if (restorable(*state, tier)) return state->work.steps;
+            if (restorable(*state, tier)) return state->steps;
         }
     }
     return 0;
@@ -144,7 +125,7 @@ SavedStates::Choice SavedStates::newest() const {
     for (auto state = states_.rbegin(); state != states_.rend(); ++state) {
         for (std::size_t tier = 0; tier < spec_.tiers.size(); ++tier) {
             if (const std::optional<Bytes> bytes = readable(*state, tier)) {
-                return {state->number, tier, *bytes, state->work};
+                return {state->number, tier, *bytes, state->steps};
             }
         }
     }
@@ -247,7 +228,7 @@ std::int64_t SavedStates::forget_after(std::int64_t number) {
 
 std::int64_t SavedStates::newest_before(std::int64_t steps) const {
     for (auto state = states_.rbegin(); state != states_.rend(); ++state) {
-        if (state->work.steps <= steps) return state->number;
+        if (state->steps <= steps) return state->number;
     }
     return 0;
 }

@@ -11,28 +11,6 @@
 
 namespace railyard {
 
-// Steps that are not all alike, on fewer nodes than the job has or of its stages: what they took, GPU by GPU.
-struct ShrunkWork {
-    static constexpr std::size_t parts = 8;  // of a step's time
-    std::int64_t steps = 0;
-    std::int64_t replica_steps_missing = 0;
-    Duration time{};
-    Duration upload_penalty{};  // of it
-    std::array<GpuNanoseconds, parts> gpu_time{};
-
-    ShrunkWork& add(const ShrunkWork& other, int sign);
-};
-
-// Steps done since the campaign began, with what they took beyond the bare step.
-struct Work {
-    std::int64_t steps = 0;
-    Duration upload_penalty{};  // what uploads beside them cost
-    Duration data_wait{};       // beyond what every step waits for data
-    Duration slow_parts{};      // waiting for these
-    ShrunkWork shrunk{};        // the steps of these are among the above, their times are not
-    friend Work operator-(const Work& a, const Work& b);
-};
-
 // What a failure takes away.
 struct StateLoss {
     enum class Scope : std::uint8_t {
@@ -58,7 +36,7 @@ class SavedStates {
   public:
     struct State {
         std::int64_t number = 0;  // 0: what the campaign opened with
-        Work work;
+        std::int64_t steps = 0;   // done when it was taken
         Bytes bytes;
         std::int64_t base = -1;  // the state that this one holds the changes since; -1: whole
         Instant begun{};
@@ -71,12 +49,12 @@ class SavedStates {
 
     SavedStates(const CheckpointSpec& spec, std::int64_t nodes);
 
-    State& begin(const Work& work, Instant now);
+    State& begin(std::int64_t steps, Instant now);
     State* find(std::int64_t number);
     // All states that were saved are whole, and complete in this tier.
     bool all_complete(std::size_t tier) const;
     // begin(), and it is complete in the only tier at once. Where all_complete(0), and all states are whole.
-    void add_complete(const Work& work, Instant now);
+    void add_complete(std::int64_t steps, Instant now);
     void complete(State& state, std::size_t tier);
     void break_off(State& state, std::size_t tier, Bytes moved);
     // What survives; copies on nodes that the loss touches are gone.
@@ -97,7 +75,7 @@ class SavedStates {
         std::int64_t number = 0;
         std::size_t tier = 0;
         Bytes bytes;  // to be read: the last whole state and all changes since
-        Work work;
+        std::int64_t steps = 0;
     };
     // The newest state that is complete somewhere, from the hottest tier that has it.
     Choice newest() const;

@@ -28,6 +28,7 @@ struct StepTime {
         return compute + exposed_communication + bubble + straggler_wait + degraded + throttled +
                data_wait + contention + upload;
     }
+    bool operator==(const StepTime&) const = default;
 };
 
 constexpr Duration step_part_max = std::chrono::hours(24 * 365);

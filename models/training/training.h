@@ -21,4 +21,5 @@
 #include "models/training/step_model.h"
 #include "models/training/step_trace.h"
 #include "models/training/step_traffic.h"
+#include "models/training/steps_done.h"
 #include "models/training/trace_reader.h"

@@ -61,7 +61,7 @@ struct Site : Checkpointer::Job {
     // Saves at t, with ten more steps done than the last time.
     void save_at(double t) {
         run_until(t);
-        checkpointer->begin({steps += 10});
+        checkpointer->begin(steps += 10);
     }
     void lose_node(std::int64_t slot) { checkpointer->fail({StateLoss::Scope::node, slot}); }
     void lose_processes() { checkpointer->fail({StateLoss::Scope::processes}); }
@@ -183,7 +183,7 @@ TEST_CASE("a node lost inside the upload window takes that checkpoint with it") 
     const SavedStates::Choice choice = site.checkpointer->newest();
     CHECK(choice.number == 2);
     CHECK(choice.tier == 1);
-    CHECK(choice.work.steps == 20);
+    CHECK(choice.steps == 20);
     site.checkpointer->restore();
     site.run_until(2000);
     CHECK(site.restored_at == 500.0);             // 100 GB at 2 GB/s
@@ -380,7 +380,7 @@ TEST_CASE("every byte written is safe, expired, lost or on its way, whatever hap
                 if (restoring || stalled || !c.can_begin()) continue;
                 ++begun;
                 site.stall_ended = -1;
-                c.begin({site.steps += 10});
+                c.begin(site.steps += 10);
                 continue;
             }
             if (dice < 0.75) {
@@ -389,11 +389,11 @@ TEST_CASE("every byte written is safe, expired, lost or on its way, whatever hap
                 const auto scope = static_cast<StateLoss::Scope>(random.below(3));
                 c.fail({scope, static_cast<std::int64_t>(random.below(8))});
                 site.stall_ended = 0;
-                site.steps = c.newest().work.steps;
+                site.steps = c.newest().steps;
                 site.restored_at = -1;
                 restoring = true;
                 c.restore();
-                CHECK(c.newest().work.steps == site.steps);
+                CHECK(c.newest().steps == site.steps);
             }
             // A loss brings nothing back, and time alone takes nothing.
             CHECK(site.newest() <= before);

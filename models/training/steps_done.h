@@ -1,0 +1,87 @@
+#pragma once
+// The steps that a job has done and whose fate is not known yet: a failure may take the newest of them away,
+// and what is saved for good keeps the oldest.
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "models/training/ledger.h"
+#include "models/training/step.h"
+#include "sim/check.h"
+
+namespace railyard {
+
+// Where each part of a step's time is booked, in the order in which a step has them.
+constexpr std::pair<Category, Duration StepTime::*> step_parts[] = {
+    {Category::productive, &StepTime::compute},
+    {Category::exposed_communication, &StepTime::exposed_communication},
+    {Category::pipeline_bubble, &StepTime::bubble},
+    {Category::straggler_wait, &StepTime::straggler_wait},
+    {Category::degraded, &StepTime::degraded},
+    {Category::throttled, &StepTime::throttled},
+    {Category::data_wait, &StepTime::data_wait},
+    {Category::contention, &StepTime::contention},
+    {Category::checkpoint_stall, &StepTime::upload},
+};
+
+// `By`: who did them.
+template <class By>
+class OpenSteps {
+  public:
+    // Steps that are alike.
+    struct Done {
+        std::int64_t steps = 0;
+        By by{};
+        StepTime each{};
+
+        Duration time() const { return each.duration() * steps; }
+    };
+
+    std::int64_t count() const { return count_; }
+    void add(std::int64_t steps, const By& by, const StepTime& each) {
+        if (steps == 0) return;
+        const bool more = !runs_.empty() && runs_.back().by == by && runs_.back().each == each;
+        if (!more) runs_.push_back({0, by, each});
+        runs_.back().steps += steps;
+        count_ += steps;
+    }
+    // So many of them are open no longer: settle(Done) is called for those that are alike.
+    template <class Settle>
+    void take_oldest(std::int64_t steps, const Settle& settle) {
+        auto first = runs_.begin();
+        for (; steps > 0 && first != runs_.end(); ++first) {
+            steps -= take(*first, steps, settle);
+            if (first->steps > 0) break;
+        }
+        runs_.erase(runs_.begin(), first);
+    }
+    template <class Settle>
+    void take_newest(std::int64_t steps, const Settle& settle) {
+        while (steps > 0) {
+            RY_CHECK(!runs_.empty());
+            steps -= take(runs_.back(), steps, settle);
+            if (runs_.back().steps == 0) runs_.pop_back();
+        }
+    }
+
+  private:
+    template <class Settle>
+    std::int64_t take(Done& run, std::int64_t most, const Settle& settle) {
+        const std::int64_t part = std::min(run.steps, most);
+        run.steps -= part;
+        count_ -= part;
+        settle(Done{part, run.by, run.each});
+        return part;
+    }
+
+    std::vector<Done> runs_;  // the newest last
+    std::int64_t count_ = 0;
+};
+
+// From now on an upload slows the step that is under way by `penalty`, or does no longer: what is left of it
+// takes as long as things are now.
+void upload_changes(StepTime& step, Duration partial, bool uploads, Duration penalty);
+
+}  // namespace railyard
