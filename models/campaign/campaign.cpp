@@ -136,8 +136,8 @@ void add_failure_metrics(const Scenario& s, const ReplicaResult& r, std::vector<
     }
     if (!s.job.smaller.empty() || !s.slow_parts.empty()) count("nodes_changed", job.nodes_changed);
     if (!s.slow_parts.empty()) {
-        count("slow_parts", job.slow_parts);
-        count("slow_parts_found", job.slow_parts_found);
+        count("slow_parts", job.slow_parts.slow);
+        count("slow_parts_found", job.slow_parts.found);
         out.push_back(plain_metric("slow_parts_time", "s", seconds(job.slow_time)));
     }
     if (s.job.recovery.misdiagnosis > 0) count("nodes_blamed", nodes.blamed);

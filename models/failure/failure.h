@@ -15,6 +15,7 @@
 #include "models/failure/renewals.h"
 #include "models/failure/repair_reader.h"
 #include "models/failure/repair_shop.h"
+#include "models/failure/slow_parts.h"
 #include "models/failure/strike.h"
 #include "sim/rng.h"
 

@@ -7,7 +7,6 @@
 
 #include "models/scheduler/world_ledger.h"
 #include "models/scheduler/world_scheduler.h"
-#include "models/scheduler/world_slow_parts.h"
 #include "models/scheduler/world_spec.h"
 
 namespace railyard {

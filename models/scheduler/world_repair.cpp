@@ -24,7 +24,7 @@ WorldRepair::WorldRepair(CampaignEngine& engine, const WorldSpec& spec,
             seed, replica));
     }
     if (std::ranges::any_of(causes, [](const FailureCause& c) { return c.slow.has_value(); })) {
-        slow_.emplace(engine, spec, causes, *this, cluster.nodes().size());
+        slow_.emplace(engine, spec.search, causes, *this, cluster.nodes().size());
     }
 }
 
@@ -77,10 +77,12 @@ bool WorldRepair::breaks(NodeIndex node, const Ailment& ailment) {
 }
 
 // Where nothing is broken the jobs' new start is the cure; else the node leaves when it is empty.
-void WorldRepair::slow_part_found(NodeIndex node, const Strike& strike) {
+void WorldRepair::slow_part_found(std::size_t part) {
+    const Strike strike = slow_->part(part).strike;
+    const auto node = static_cast<NodeIndex>(slow_->part(part).place);
     if (causes_[strike.cause].remedy == Remedy::restart) {
         owner_.leave_slow_node(node);
-        slow_->mend(node);
+        slow_->cure(part);
         return;
     }
     if (cluster_.node(node).broken || cluster_.node(node).state == NodeState::repair) return;

@@ -7,13 +7,12 @@
 #include <vector>
 
 #include "models/scheduler/world_cluster.h"
-#include "models/scheduler/world_slow_parts.h"
 
 namespace railyard {
 
 // Strikes come at random, from parts that age, from domains whose nodes fail together, or as injected. What
 // is struck is broken until it has been out of service, whether anybody knows of it or not.
-class WorldRepair : public NodeFaults, public FailureSource::Target, public WorldSlowParts::Owner {
+class WorldRepair : public NodeFaults, public FailureSource::Target, public SlowParts::Owner {
   public:
     class Owner {
       public:
@@ -78,8 +77,11 @@ class WorldRepair : public NodeFaults, public FailureSource::Target, public Worl
     std::int64_t nodes_blamed() const { return nodes_blamed_; }
 
     void strike(const Strike& strike) override;  // of a node, at random
-    void pace_changed(NodeIndex node) override { owner_.pace_changed(node); }
-    void slow_part_found(NodeIndex node, const Strike& strike) override;
+    void pace_changed(std::size_t node) override {
+        owner_.pace_changed(static_cast<NodeIndex>(node));
+    }
+    void slow_part_found(std::size_t part) override;
+    double slowdown(std::uint32_t condition) const override { return spec_.slowdowns[condition]; }
 
   private:
     enum OwnKind : std::uint32_t { fell_silent = first_of_heir, periodic_check, corruption_shows };
@@ -109,7 +111,7 @@ class WorldRepair : public NodeFaults, public FailureSource::Target, public Worl
     WorldCluster& cluster_;
     Owner& owner_;
     std::vector<std::unique_ptr<FailureSource>> sources_;
-    std::optional<WorldSlowParts> slow_;
+    std::optional<SlowParts> slow_;
     std::map<NodeIndex, Strike> known_slow_;  // nodes that leave for it when they are empty
     std::map<NodeIndex, Duration> blamed_;    // sound ones that do, for a reset
     std::int64_t nodes_blamed_ = 0;

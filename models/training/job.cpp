@@ -91,6 +91,10 @@ TrainingJob::TrainingJob(CampaignEngine& engine, const JobSpec& spec,
       checkpointer_(engine, stores, client_, spec.checkpoint, spec.nodes, *this) {
     RY_CHECK(spec.step.duration() > Duration{});
     outcome_.interruptions.resize(causes.size());
+    if (std::ranges::any_of(causes, [](const FailureCause& c) { return c.slow.has_value(); })) {
+        slow_.emplace(engine, spec.recovery.search, causes, *this,
+                      static_cast<std::size_t>(spec.nodes));
+    }
     goes_back_far_ = std::ranges::any_of(causes, &FailureCause::silent);
     outcome_.stages.resize(spec.stages.size());
     for (std::size_t store = 0; store < spec.store_paths.size(); ++store) {
@@ -136,7 +140,7 @@ void TrainingJob::handle(std::uint32_t kind) {
             if (engine_.now() == corruption_shows_at_) corruption_found();
             break;
         default:
-            slow_part_changes(kind - first_slow_part);
+            RY_UNREACHABLE("a kind of event that the job schedules");
     }
 }
 
@@ -502,6 +506,7 @@ void TrainingJob::end() {
         outcome_.checkpoint = checkpointer_.outcome();
         RY_CHECK(outcome_.checkpoint.stall.total() == stalled_);
     }
+    if (slow_) outcome_.slow_parts = slow_->counts();
     if (feed_) outcome_.data_starved = feed_->starved();
     outcome_.job_time = engine_.now() - began_;
     record(outcome_.finished ? "finished" : "campaign_end", "", -1, outcome_.steps_kept);

@@ -160,8 +160,7 @@ struct JobOutcome {
     std::int64_t shrinks = 0;
     std::int64_t nodes_changed = 0;      // stops to swap a slow node or to grow again
     std::int64_t wrong_guesses = 0;      // nodes blamed that were sound
-    std::int64_t slow_parts = 0;         // that slowed the job
-    std::int64_t slow_parts_found = 0;   // of these
+    SlowPartCounts slow_parts;           // that slowed the job
     std::int64_t corruptions_found = 0;  // silent ones, when steps had been kept since
     Duration slow_time{};                // of kept and lost steps: waiting for slow parts
     // Time from an unexpected interruption to running again, by phase.
@@ -206,6 +205,7 @@ class TrainingJob : public CampaignEngine::Component,
                     public Checkpointer::Job,
                     public DataFeed::Job,
                     public NetworkParts::Owner,
+                    public SlowParts::Owner,
                     public FailingStore::DataOwner {
   public:
     // `events` may be nullptr. All references must outlive the job.
@@ -240,6 +240,9 @@ class TrainingJob : public CampaignEngine::Component,
     void restored() override;
     void data_wait_changed() override;
     void network_changed() override;
+    void pace_changed(std::size_t slot) override;
+    void slow_part_found(std::size_t part) override;
+    double slowdown(std::uint32_t condition) const override;
     void first_batch_there() override;
     void data_lost(std::size_t store, double fraction, StorePart last) override;
     bool nodes_failed(const NodeSupply::Struck& struck) override;
@@ -253,13 +256,7 @@ class TrainingJob : public CampaignEngine::Component,
         phase_end,
         maintenance_due,
         corruption_shows,
-        date_due,         // of a stage or a pause
-        first_slow_part,  // + 2 x its number, and one more: it is over, not found
-    };
-    struct SlowNode {
-        std::uint32_t number = 0;
-        NodeSupply::Struck struck;
-        bool found = false;
+        date_due,  // of a stage or a pause
     };
     // Who did steps that are alike.
     struct Workers {
@@ -348,10 +345,6 @@ class TrainingJob : public CampaignEngine::Component,
         return spec_.over_network(network_->broken(), size_, conditions_);
     }
     void stand_still();
-    void slow_down(const NodeSupply::Struck& struck);
-    void slow_part_changes(std::uint32_t event);
-    void forget_slow_parts_in(std::int64_t slot);
-    void count_slow_parts();
     void corrupt(const Strike& strike);
     void corruption_found();
     void reconsider_corruption();
@@ -428,10 +421,10 @@ class TrainingJob : public CampaignEngine::Component,
     std::vector<std::int64_t> missing_;  // slots without a node
     std::size_t size_ = 0;               // 0: full; then spec_.smaller[size_ - 1]
 
-    std::vector<SlowNode> slow_;
-    std::uint32_t slow_parts_ = 0;   // so far
-    std::uint32_t conditions_ = 0;   // of the slow parts at present, bits
-    std::optional<Strike> corrupt_;  // what is computed since is wrong
+    std::optional<SlowParts> slow_;
+    std::vector<std::size_t> found_slow_;  // their numbers
+    std::uint32_t conditions_ = 0;         // of the slow parts at present, bits
+    std::optional<Strike> corrupt_;        // what is computed since is wrong
     std::int64_t corrupt_node_ = -1;
     std::int64_t clean_steps_ = 0;
     Instant corruption_shows_at_{};

@@ -17,69 +17,36 @@ Duration TrainingJob::slowed_by_parts() const {
                                       : spec_.smaller[size_ - 1].slowed)[conditions_];
 }
 
-void TrainingJob::slow_down(const NodeSupply::Struck& struck) {
-    const Strike& strike = struck.strike;
-    const SlowPart& part = *causes_[strike.cause].slow;
-    const std::uint32_t number = slow_parts_++;
-    ++outcome_.slow_parts;
-    slow_.push_back({number, struck, false});
-    const auto after = [&](Duration span, std::uint32_t event) {
-        if (span > Instant::max() - engine_.now()) return;
-        engine_.schedule(engine_.now() + span, id_, first_slow_part + 2 * number + event);
-    };
+double TrainingJob::slowdown(std::uint32_t condition) const {
     const StageLevel& level = schedule_.level_at(done_);
-    const Duration alone = level.slowed[1U << part.condition];
-    const double slowdown = seconds(alone) / seconds(level.step.duration());
-    const Duration found = spec_.recovery.search.found_after(strike, engine_.now(), slowdown);
-    const bool ends = part.lasts > Duration{};
-    if (!ends || found < part.lasts) after(found, 0);
-    if (ends) after(part.lasts, 1);
-    count_slow_parts();
+    return seconds(level.slowed[1U << condition]) / seconds(level.step.duration());
 }
 
-void TrainingJob::slow_part_changes(std::uint32_t event) {
-    const auto part = std::ranges::find(slow_, event / 2, &SlowNode::number);
-    if (part == slow_.end()) return;  // its node has left
-    const bool over = event % 2 == 1;
-    if (over) {
-        slow_.erase(part);
-        count_slow_parts();
-        return;
-    }
-    part->found = true;
-    ++outcome_.slow_parts_found;
+void TrainingJob::pace_changed(std::size_t) {
+    const std::uint32_t before = std::exchange(conditions_, slow_->conditions());
+    if (conditions_ != before && phase_ == JobPhase::running) finish_step_under_way();
+}
+
+void TrainingJob::slow_part_found(std::size_t part) {
+    found_slow_.push_back(part);
     change_pending_ = true;
     if (phase_ == JobPhase::running) finish_step_under_way();
-}
-
-void TrainingJob::forget_slow_parts_in(std::int64_t slot) {
-    std::erase_if(slow_, [&](const SlowNode& node) { return node.struck.strike.slot == slot; });
-    count_slow_parts();
 }
 
 // All that were found. Where nothing is broken the stop itself is the cure.
 void TrainingJob::part_with_slow_nodes() {
     change_pending_ = false;
-    std::vector<SlowNode> found;
-    std::ranges::copy_if(slow_, std::back_inserter(found), &SlowNode::found);
-    for (const SlowNode& node : found) {
-        if (causes_[node.struck.strike.cause].remedy == Remedy::restart) {
-            std::erase_if(slow_, [&](const SlowNode& s) { return s.number == node.number; });
-            count_slow_parts();
-        } else if (supply_.node_in(node.struck.strike.slot) >= 0) {
-            part_with(node.struck);
-            state_leaves(node.struck.strike.slot);
+    for (const std::size_t number : std::vector<std::size_t>(found_slow_)) {
+        const Strike strike = slow_->part(number).strike;
+        if (!slow_->part(number).there) continue;
+        if (causes_[strike.cause].remedy == Remedy::restart) {
+            slow_->cure(number);
+        } else if (supply_.node_in(strike.slot) >= 0) {
+            part_with({strike, {strike.slot}});
+            state_leaves(strike.slot);
         }
     }
-}
-
-void TrainingJob::count_slow_parts() {
-    const std::uint32_t before = conditions_;
-    conditions_ = 0;
-    for (const SlowNode& node : slow_) {
-        conditions_ |= 1U << causes_[node.struck.strike.cause].slow->condition;
-    }
-    if (conditions_ != before && phase_ == JobPhase::running) finish_step_under_way();
+    std::erase_if(found_slow_, [&](std::size_t number) { return !slow_->part(number).there; });
 }
 
 // ---- silent corruption ----

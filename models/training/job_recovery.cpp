@@ -33,7 +33,8 @@ bool TrainingJob::nodes_failed(const NodeSupply::Struck& struck) {
 
 void TrainingJob::feel(const NodeSupply::Struck& struck) {
     const FailureCause& cause = causes_[struck.strike.cause];
-    if (cause.slow) return slow_down(struck);
+    if (cause.slow)
+        return slow_->strike(static_cast<std::size_t>(struck.strike.slot), struck.strike, true);
     if (cause.silent) return corrupt(struck.strike);
     const std::optional<Storm>& storm = cause.storm;
     if (!storm) return interrupt(struck, cause.detection);
@@ -303,7 +304,7 @@ void TrainingJob::part_with(const NodeSupply::Struck& struck) {
 }
 
 void TrainingJob::left(std::int64_t slot) {
-    forget_slow_parts_in(slot);
+    if (slow_) slow_->mend(static_cast<std::size_t>(slot));
     missing_.push_back(slot);
 }
 
