@@ -387,6 +387,39 @@ std::uint64_t outcome_digest(const ReplicaResult& result) {
     return outcome.value();
 }
 
+// What one job draws of its feeds, from phase to phase.
+class JobFeeds : public PhaseWatcher {
+  public:
+    // References must outlive it.
+    JobFeeds(CampaignEngine& engine, NodePool& nodes, const Scenario& s, std::uint64_t replica)
+        : nodes_(nodes),
+          s_(s),
+          communicating_(steady(s.power.node.at(Activity::communication))),
+          idle_(steady(s.power.node.at(Activity::idle))),
+          feeds_(engine, nodes, s.power, s.nodes.domains[static_cast<std::size_t>(DomainKind::cdu)],
+                 s.nodes.nodes, s.node.gpus, s.power.node_step, s.seed, replica) {}
+
+    void phase_changed(JobPhase now) override {
+        Allocation held;
+        for (std::int64_t slot = 0; slot < s_.job.nodes; ++slot) {
+            const std::int64_t node = nodes_.node_in(slot);
+            if (node >= 0) held.push_back(NodeShare{static_cast<NodeIndex>(node), s_.node.gpus});
+        }
+        const bool waits = now == JobPhase::storm_stall || now == JobPhase::detection;
+        JobDraw draw{waits ? &communicating_ : &idle_, s_.power.node.gpu.idle};
+        if (now == JobPhase::running) draw = {&s_.power.node_step, s_.power.gpu_mean};
+        feeds_.set(0, draw, held, 1);
+    }
+    FeedCounts counts() const { return feeds_.counts(); }
+
+  private:
+    const NodePool& nodes_;
+    const Scenario& s_;
+    PowerProfile communicating_;
+    PowerProfile idle_;
+    Feeds feeds_;
+};
+
 // A campaign of one job, with all that happens to it.
 class Replica {
   public:
@@ -477,9 +510,8 @@ class Replica {
             network_->start();
         }
         if (s_.power.breaker || s_.power.pump) {
-            feeds_.emplace(engine_, nodes_, s_.power, s_.nodes, s_.seed, replica_);
+            feeds_.emplace(engine_, nodes_, s_, replica_);
             job_.set_watcher(*feeds_);
-            feeds_->start();
         }
     }
 
@@ -514,7 +546,7 @@ class Replica {
     std::vector<std::unique_ptr<Neighbour>> neighbours_;
     std::vector<std::unique_ptr<FailureSource>> failures_;
     std::optional<NetworkParts> network_;
-    std::optional<Feeds> feeds_;
+    std::optional<JobFeeds> feeds_;
 };
 
 }  // namespace

@@ -15,22 +15,16 @@ namespace {
 
 constexpr std::uint32_t first_injected = 1U << 31;  // below: the number of a loop
 
+bool same(const Allocation& a, const Allocation& b) {
+    return std::ranges::equal(a.runs(), b.runs(), [](const NodeRun& x, const NodeRun& y) {
+        return x.first == y.first && x.count == y.count && x.gpus == y.gpus;
+    });
+}
+
 }  // namespace
 
 PowerProfile steady(Watts power) {
     return PowerProfile({{std::chrono::seconds(1), power}});
-}
-
-PowerProfile node_load(const PowerSpec& power, JobPhase phase) {
-    switch (phase) {
-        case JobPhase::running:
-            return power.node_step;
-        case JobPhase::storm_stall:
-        case JobPhase::detection:
-            return steady(power.node.at(Activity::communication));
-        default:
-            return steady(power.node.at(Activity::idle));
-    }
 }
 
 Breakers::Breakers(CampaignEngine& engine, Renewals::Target& target, std::size_t cause,
@@ -71,36 +65,6 @@ void Breakers::handle(std::uint32_t watched) {
     strike.cause = cause_;
     strike.slot = w.number;
     target_.failed(strike);
-}
-
-BreakerWatch::BreakerWatch(CampaignEngine& engine, Renewals::Target& target, std::size_t cause,
-                           const PowerSpec& power, std::int64_t nodes, JobNodesBehind job_nodes,
-                           std::uint64_t seed, std::uint64_t replica)
-    : power_(power),
-      job_nodes_(std::move(job_nodes)),
-      breakers_(engine, target, cause, *power.breaker, nodes, power.node_step, seed, replica),
-      loads_(breakers_.count()) {}
-
-const Breaker::Load& BreakerWatch::load_of(std::size_t watched, JobPhase phase,
-                                           std::int64_t in_job) {
-    const auto [found, is_new] = loads_[watched].try_emplace({phase, in_job});
-    if (is_new) {
-        const double others = static_cast<double>(breakers_.nodes(watched) - in_job);
-        found->second =
-            breakers_.load(watched, node_load(power_, phase)
-                                        .times(static_cast<double>(in_job),
-                                               {others * power_.node.at(Activity::idle).value}));
-    }
-    return found->second;
-}
-
-void BreakerWatch::phase_changed(JobPhase now) {
-    if (breakers_.count() == 0) return;
-    const std::vector<std::int64_t> job_nodes = job_nodes_();
-    for (std::size_t i = 0; i < breakers_.count(); ++i) {
-        const auto number = static_cast<std::size_t>(breakers_.number(i));
-        breakers_.set_load(i, load_of(i, now, job_nodes[number]));
-    }
 }
 
 PumpWatch::PumpWatch(CampaignEngine& engine, Renewals::Target& target, const PowerSpec& power,
@@ -152,46 +116,126 @@ void PumpWatch::handle(std::uint32_t loop) {
     target_.failed(strike);
 }
 
-Feeds::Feeds(CampaignEngine& engine, NodePool& nodes, const PowerSpec& power,
-             const NodePool::Spec& cluster, std::uint64_t seed, std::uint64_t replica) {
+Feeds::Feeds(CampaignEngine& engine, Renewals::Target& target, const PowerSpec& power,
+             const FailureDomains& loops, std::int64_t nodes, std::int64_t parts_per_node,
+             const PowerProfile& highest, std::uint64_t seed, std::uint64_t replica)
+    : power_(power),
+      loops_(loops),
+      parts_per_node_(static_cast<double>(parts_per_node)),
+      breaker_of_node_(static_cast<std::size_t>(nodes)),
+      loop_of_node_(static_cast<std::size_t>(nodes)) {
     if (power.breaker) {
-        const auto job_nodes = [&nodes, &cluster, each = power.breaker->nodes] {
-            std::vector<std::int64_t> out(static_cast<std::size_t>(ceil_div(cluster.nodes, each)));
-            for (std::int64_t slot = 0; slot < cluster.job_nodes; ++slot) {
-                const std::int64_t node = nodes.node_in(slot);
-                if (node >= 0) ++out[static_cast<std::size_t>(node / each)];
-            }
-            return out;
-        };
-        breakers_.emplace(engine, nodes, power.breaker->cause, power, cluster.nodes, job_nodes,
+        breakers_.emplace(engine, target, power.breaker->cause, *power.breaker, nodes, highest,
                           seed, replica);
+        behind_.resize(breakers_->count());
+        alone_.resize(breakers_->count());
+        for (std::size_t i = 0; i < behind_.size(); ++i) {
+            const std::int64_t first = breakers_->number(i) * power.breaker->nodes;
+            for (std::int64_t n = 0; n < breakers_->nodes(i); ++n) {
+                breaker_of_node_[static_cast<std::size_t>(first + n)] = i;
+            }
+            breakers_->set_load(i, load_of(i));
+        }
     }
     if (!power.pump) return;
-    const auto gpu_mean = [this, &power](std::int64_t) {
-        return running_ ? power.gpu_mean : power.node.gpu.idle;
-    };
-    pumps_.emplace(engine, nodes, power, gpu_mean, seed, replica);
+    for (std::int64_t loop = 0; loop < loops.count(); ++loop) {
+        for (const std::int64_t node : loops.nodes(loop)) {
+            loop_of_node_[static_cast<std::size_t>(node)] = loop;
+        }
+    }
+    const auto mean = [this](std::int64_t loop) { return gpu_mean(loop); };
+    pumps_.emplace(engine, target, power, mean, seed, replica);
+    pumps_->start();
 }
 
-void Feeds::start() {
-    if (pumps_) pumps_->start();
+double Feeds::nodes_of(const Running& job, const NodeShare& share) const {
+    return static_cast<double>(share.gpus * job.parts) / parts_per_node_;
 }
 
-void Feeds::phase_changed(JobPhase now) {
-    running_ = now == JobPhase::running;
-    if (breakers_) breakers_->phase_changed(now);
+void Feeds::set(JobIndex job, const JobDraw& draw, const Allocation& gpus, std::int64_t parts) {
+    const auto known = running_.find(job);
+    if (known != running_.end() && known->second.parts == parts && same(known->second.gpus, gpus)) {
+        known->second.draw = draw;
+        return renew(known->second.breakers);
+    }
+    Touched touched = take_out(job);
+    Running& now = running_[job] = {draw, gpus, parts, {}};
+    for (const NodeShare& share : gpus) {
+        const auto breaker = breaker_of_node_[share.node];
+        if (!breaker) continue;
+        behind_[*breaker][job] += nodes_of(now, share);
+        now.breakers.insert(*breaker);
+    }
+    touched.insert(now.breakers.begin(), now.breakers.end());
+    renew(touched);
+}
+
+void Feeds::leave(JobIndex job) {
+    renew(take_out(job));
+}
+
+Feeds::Touched Feeds::take_out(JobIndex job) {
+    const auto was = running_.extract(job);
+    if (was.empty()) return {};
+    for (const std::size_t breaker : was.mapped().breakers) behind_[breaker].erase(job);
+    return was.mapped().breakers;
+}
+
+// One job alone goes back and forth between a few loads: they are worked out once.
+void Feeds::renew(const Touched& touched) {
+    for (const std::size_t breaker : touched) {
+        const auto& jobs = behind_[breaker];
+        if (jobs.size() != 1) {
+            breakers_->set_load(breaker, load_of(breaker));
+            continue;
+        }
+        const auto& [job, nodes] = *jobs.begin();
+        const auto [known, is_new] =
+            alone_[breaker].try_emplace({running_.at(job).draw.node, nodes});
+        if (is_new) known->second = load_of(breaker);
+        breakers_->set_load(breaker, known->second);
+    }
+}
+
+// Each job's nodes swing together, and no job knows of another's steps.
+Breaker::Load Feeds::load_of(std::size_t watched) {
+    const Watts idle = power_.node.at(Activity::idle);
+    double beside = static_cast<double>(breakers_->nodes(watched)) * idle.value;
+    std::vector<PowerProfile> swinging;
+    for (const auto& [job, nodes] : behind_[watched]) {
+        const PowerProfile& step = *running_.at(job).draw.node;
+        beside -= nodes * idle.value;
+        if (step.levels().size() > 1) {
+            swinging.push_back(step.times(nodes));
+        } else {
+            beside += step.times(nodes).peak().value;
+        }
+    }
+    if (swinging.empty()) return breakers_->load(watched, steady({beside}));
+    if (swinging.size() == 1) return breakers_->load(watched, swinging[0].times(1, {beside}));
+    constexpr double grains = 1000;  // of the rating: far finer than breakers differ
+    const Watts grain{power_.breaker->rating.value / grains};
+    return breakers_->load(watched, independent_sum(swinging, {beside}, grain));
+}
+
+Watts Feeds::gpu_mean(std::int64_t loop) const {
+    const Watts idle = power_.node.gpu.idle;
+    double over_idle = 0;  // of its nodes
+    for (const auto& [job, running] : running_) {
+        for (const NodeShare& share : running.gpus) {
+            if (loop_of_node_[share.node] != loop) continue;
+            over_idle += nodes_of(running, share) * (running.draw.gpu_mean.value - idle.value);
+        }
+    }
+    return {idle.value + over_idle / static_cast<double>(loops_.nodes(loop).size())};
 }
 
 FeedCounts Feeds::counts() const {
-    return count_feeds(breakers_ ? &breakers_->breakers() : nullptr, pumps_ ? &*pumps_ : nullptr);
-}
-
-FeedCounts count_feeds(const Breakers* breakers, const PumpWatch* pumps) {
     FeedCounts out;
-    if (breakers != nullptr) out.breaker_trips = breakers->trips();
-    if (pumps != nullptr) {
-        out.pump_losses = pumps->losses();
-        out.pump_losses_ridden_through = pumps->ridden_through();
+    if (breakers_) out.breaker_trips = breakers_->trips();
+    if (pumps_) {
+        out.pump_losses = pumps_->losses();
+        out.pump_losses_ridden_through = pumps_->ridden_through();
     }
     return out;
 }

@@ -1,17 +1,18 @@
 #pragma once
-// What feeds and cools nodes, on the campaign's clock: breakers that trip under the job's swing, and loops
+// What feeds and cools nodes, on the campaign's clock: breakers that trip under the swing of jobs, and loops
 // that lose their pump. Either takes all nodes behind it at one instant.
 
 #include <functional>
 #include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "models/campaign/power.h"
 #include "models/scheduler/scheduler.h"
 
 namespace railyard {
-
-// How many nodes of the job stand behind each breaker now.
-using JobNodesBehind = std::function<std::vector<std::int64_t>()>;
 
 // A load that does not change.
 PowerProfile steady(Watts power);
@@ -55,28 +56,6 @@ class Breakers : public CampaignEngine::Component {
     std::int64_t trips_ = 0;
 };
 
-// The breakers of one job.
-class BreakerWatch : public PhaseWatcher {
-  public:
-    BreakerWatch(CampaignEngine& engine, Renewals::Target& target, std::size_t cause,
-                 const PowerSpec& power, std::int64_t nodes, JobNodesBehind job_nodes,
-                 std::uint64_t seed, std::uint64_t replica);
-    void phase_changed(JobPhase now) override;
-    const Breakers& breakers() const { return breakers_; }
-
-  private:
-    const Breaker::Load& load_of(std::size_t watched, JobPhase phase, std::int64_t in_job);
-
-    const PowerSpec& power_;
-    JobNodesBehind job_nodes_;
-    Breakers breakers_;
-    using Key = std::pair<JobPhase, std::int64_t>;  // with so many nodes in the job
-    std::vector<std::map<Key, Breaker::Load>> loads_;
-};
-
-// What a node draws in a phase of its job.
-PowerProfile node_load(const PowerSpec& power, JobPhase phase);
-
 // Stands between the pumps' failures and what they take: a loop rides through, or its nodes are off a while
 // later.
 class PumpWatch : public CampaignEngine::Component, public Renewals::Target {
@@ -103,21 +82,51 @@ class PumpWatch : public CampaignEngine::Component, public Renewals::Target {
     std::int64_t ridden_through_ = 0;
 };
 
-FeedCounts count_feeds(const Breakers* breakers, const PumpWatch* pumps);
+// What a job draws: each of its nodes over a step, and one of its GPUs in the mean. The step outlives it.
+struct JobDraw {
+    const PowerProfile* node = nullptr;
+    Watts gpu_mean;
+};
 
-// Both, as the scenario has them.
-class Feeds : public PhaseWatcher {
+// The breakers and loops of a cluster's nodes, as the scenario has them: a breaker sees the sum of the jobs
+// behind it, a loop the mean of its GPUs.
+class Feeds {
   public:
-    Feeds(CampaignEngine& engine, NodePool& nodes, const PowerSpec& power,
-          const NodePool::Spec& cluster, std::uint64_t seed, std::uint64_t replica);
-    void start();
-    void phase_changed(JobPhase now) override;
+    // The nodes are alike, each with so many parts that jobs hold; `highest` is the most that one draws.
+    // References must outlive it.
+    Feeds(CampaignEngine& engine, Renewals::Target& target, const PowerSpec& power,
+          const FailureDomains& loops, std::int64_t nodes, std::int64_t parts_per_node,
+          const PowerProfile& highest, std::uint64_t seed, std::uint64_t replica);
+    // From now on the job draws that, on these and on no others: GPUs of so many parts each.
+    void set(JobIndex job, const JobDraw& draw, const Allocation& gpus, std::int64_t parts);
+    void leave(JobIndex job);
     FeedCounts counts() const;
 
   private:
-    std::optional<BreakerWatch> breakers_;
+    using Touched = std::set<std::size_t>;  // breakers that are watched
+    struct Running {
+        JobDraw draw;
+        Allocation gpus;
+        std::int64_t parts = 0;
+        Touched breakers{};  // in front of these
+    };
+    double nodes_of(const Running& job, const NodeShare& share) const;
+    Touched take_out(JobIndex job);
+    void renew(const Touched& touched);
+    Breaker::Load load_of(std::size_t watched);
+    Watts gpu_mean(std::int64_t loop) const;
+
+    const PowerSpec& power_;
+    const FailureDomains& loops_;
+    double parts_per_node_;
+    std::optional<Breakers> breakers_;
     std::optional<PumpWatch> pumps_;
-    bool running_ = false;
+    std::map<JobIndex, Running> running_;
+    std::vector<std::optional<std::size_t>> breaker_of_node_;  // those that are watched
+    std::vector<std::map<JobIndex, double>> behind_;           // by these: nodes, or parts of them
+    using Alone = std::pair<const PowerProfile*, double>;      // one job, with so many nodes
+    std::vector<std::map<Alone, Breaker::Load>> alone_;        // likewise: what it does to them
+    std::vector<std::int64_t> loop_of_node_;
 };
 
 }  // namespace railyard

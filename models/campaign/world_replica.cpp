@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "models/campaign/campaign.h"
-#include "models/campaign/world_feeds.h"
+#include "models/campaign/feeds.h"
 #include "models/campaign/world_steps.h"
 #include "sim/statistics.h"
 
@@ -339,6 +339,47 @@ void note_ending(const WorldRunResult& r, bool bounded, ReplicaResult& result) {
         }
     }
 }
+
+// What many jobs draw of their feeds. All calls go on to the next listener.
+class WorldFeeds : public WorldListener {
+  public:
+    // References must outlive it.
+    WorldFeeds(const Scenario& s, const WorldJobs& jobs, std::uint64_t replica, WorldListener& next)
+        : s_(s), jobs_(jobs), replica_(replica), next_(next) {}
+    void begins(CampaignEngine& engine, Renewals::Target& nodes) override {
+        next_.begins(engine, nodes);
+        const WorldSpec& spec = s_.world->spec;
+        Watts most;
+        for (const NodeDraw& draw : s_.world->power.draws[0]) {
+            most = std::max(most, draw.node_step.peak());
+        }
+        feeds_.emplace(engine, nodes, s_.power,
+                       spec.domains[static_cast<std::size_t>(DomainKind::cdu)], spec.nodes(),
+                       spec.groups[0].gpus_per_node * spec.parts_per_gpu(), steady(most), s_.seed,
+                       replica_);
+    }
+    void started(JobIndex job, Instant now, const Allocation& gpus) override {
+        next_.started(job, now, gpus);
+        const NodeDraw& draw = s_.world->power.draws[0][jobs_.jobs[job].kind];
+        feeds_->set(job, {&draw.node_step, draw.gpu_mean}, gpus,
+                    s_.world->spec.parts_of(jobs_.jobs[job]));
+    }
+    void stopped(JobIndex job, Instant now) override {
+        next_.stopped(job, now);
+        feeds_->leave(job);
+    }
+    void promised(JobIndex job, Instant now, Instant start) override {
+        next_.promised(job, now, start);
+    }
+    FeedCounts counts() const { return feeds_ ? feeds_->counts() : FeedCounts{}; }
+
+  private:
+    const Scenario& s_;
+    const WorldJobs& jobs_;
+    std::uint64_t replica_;
+    WorldListener& next_;
+    std::optional<Feeds> feeds_;
+};
 
 // Keeps where each job runs, and lets the next listen too.
 class HoldRecorder : public WorldListener {

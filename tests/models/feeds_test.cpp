@@ -51,6 +51,23 @@ checkpoint.mode = "none"
         .power;
 }
 
+// A job on all nodes, and what it draws of its breakers.
+struct Watched {
+    Watched(CampaignEngine& engine, Taken& taken, const PowerSpec& power, std::int64_t nodes)
+        : spec(power), idle(steady(power.node.at(Activity::idle))) {
+        feeds.emplace(engine, taken, power, loops, nodes, 1, power.node_step, 1, 0);
+        gpus.push_back(NodeRun{0, static_cast<std::uint32_t>(nodes), 1});
+    }
+    void steps() { feeds->set(0, {&spec.node_step, spec.gpu_mean}, gpus, 1); }
+    void waits() { feeds->set(0, {&idle, spec.node.gpu.idle}, gpus, 1); }
+
+    const PowerSpec& spec;
+    PowerProfile idle;
+    FailureDomains loops;
+    Allocation gpus;
+    std::optional<Feeds> feeds;
+};
+
 const std::string overloaded = R"(
 [facility]
 rack_power_max = "60 kW"
@@ -66,14 +83,13 @@ TEST_CASE("a job's breakers trip after the curve's time at its load, all alike a
     const PowerSpec p = power(overloaded);
     CampaignEngine engine;
     Taken taken(engine);
-    BreakerWatch watch(
-        engine, taken, 3, p, 8, [] { return std::vector<std::int64_t>(8, 1); }, 1, 0);
-    watch.phase_changed(JobPhase::running);
+    Watched watch(engine, taken, p, 8);
+    watch.steps();
     engine.run(Instant(std::chrono::hours(1)), 8);
     REQUIRE(taken.taken.size() == 8);
     const double load = p.node_step.peak().value / 6900;
     CHECK(taken.taken[0].first == doctest::Approx(p.breaker->curve.seconds_at(load)));
-    CHECK(watch.breakers().trips() == 8);
+    CHECK(watch.feeds->counts().breaker_trips == 8);
 }
 
 TEST_CASE("the first to trip ends the job, and its pause saves the others") {
@@ -81,10 +97,9 @@ TEST_CASE("the first to trip ends the job, and its pause saves the others") {
     p.breaker->tolerance = 0.03;
     CampaignEngine engine;
     Taken taken(engine);
-    BreakerWatch watch(
-        engine, taken, 0, p, 8, [] { return std::vector<std::int64_t>(8, 1); }, 1, 0);
-    taken.then = [&] { watch.phase_changed(JobPhase::restart); };
-    watch.phase_changed(JobPhase::running);
+    Watched watch(engine, taken, p, 8);
+    taken.then = [&] { watch.waits(); };
+    watch.steps();
     engine.run(Instant(std::chrono::hours(5)), 1000);
     CHECK(taken.taken.size() == 1);
 }
@@ -93,12 +108,11 @@ TEST_CASE("pauses cool a breaker: it trips later by what they give back") {
     const PowerSpec p = power(overloaded);
     CampaignEngine engine;
     Taken taken(engine);
-    BreakerWatch watch(
-        engine, taken, 0, p, 1, [] { return std::vector<std::int64_t>(1, 1); }, 1, 0);
+    Watched watch(engine, taken, p, 1);
     const double trips = p.breaker->curve.seconds_at(p.node_step.peak().value / 6900);
-    watch.phase_changed(JobPhase::running);
-    At pause(engine, 0.8 * trips, [&] { watch.phase_changed(JobPhase::checkpointing); });
-    At again(engine, 0.8 * trips + 600, [&] { watch.phase_changed(JobPhase::running); });
+    watch.steps();
+    At pause(engine, 0.8 * trips, [&] { watch.waits(); });
+    At again(engine, 0.8 * trips + 600, [&] { watch.steps(); });
     engine.run(Instant(std::chrono::hours(5)), 1000);
     REQUIRE(taken.taken.size() == 1);
     CHECK(taken.taken[0].first ==
@@ -113,9 +127,8 @@ nodes = 2
 )");
     CampaignEngine engine;
     Taken taken(engine);
-    BreakerWatch watch(
-        engine, taken, 0, p, 8, [] { return std::vector<std::int64_t>(4, 2); }, 1, 0);
-    watch.phase_changed(JobPhase::running);
+    Watched watch(engine, taken, p, 8);
+    watch.steps();
     engine.run(Instant(std::chrono::hours(24)), 10);
     CHECK(engine.events() == 0);
 }
