@@ -58,6 +58,28 @@ struct Site : NodeSupply {
 
 }  // namespace
 
+TEST_CASE("of open steps the oldest are kept and the newest are lost, in runs that are alike") {
+    StepTime quick;
+    quick.compute = 1s;
+    StepTime slow = quick;
+    slow.degraded = 2s;
+    OpenSteps<int> open;
+    open.add(3, 8, quick);
+    open.add(2, 8, quick);
+    open.add(4, 8, slow);
+    open.add(1, 4, slow);
+    Duration kept{};
+    open.take_oldest(6, [&](const OpenSteps<int>::Done& done) { kept += done.time(); });
+    CHECK(kept == 5 * 1s + 1 * 3s);
+    std::vector<std::int64_t> lost;
+    open.take_newest(2, [&](const OpenSteps<int>::Done& done) {
+        lost.push_back(done.steps);
+        CHECK(done.by == (lost.size() == 1 ? 4 : 8));
+    });
+    CHECK(lost == std::vector<std::int64_t>{1, 1});
+    CHECK(open.count() == 2);
+}
+
 TEST_CASE(
     "a storm on the stores' network holds up what goes there, and not what stays in the node") {
     Site store(Place::storage);
