@@ -126,7 +126,6 @@ void add_failure_metrics(const Scenario& s, const ReplicaResult& r, std::vector<
     const auto count = [&](const char* name, std::int64_t n) {
         out.push_back(plain_metric(name, "1", static_cast<double>(n)));
     };
-    const NodePool::Outcome& nodes = r.nodes;
     const JobOutcome& job = r.job;
     if (!s.job.smaller.empty()) {
         count("shrinks", job.shrinks);
@@ -135,16 +134,11 @@ void add_failure_metrics(const Scenario& s, const ReplicaResult& r, std::vector<
             static_cast<double>(job.replica_steps_missing) / static_cast<double>(s.job.replicas)));
     }
     if (!s.job.smaller.empty() || !s.slow_parts.empty()) count("nodes_changed", job.nodes_changed);
+    add_fault_metrics(s, job, out);
     if (!s.slow_parts.empty()) {
-        count("slow_parts", job.slow_parts.slow);
-        count("slow_parts_found", job.slow_parts.found);
         out.push_back(plain_metric("slow_parts_time", "s", seconds(job.slow_time)));
     }
-    if (s.job.recovery.misdiagnosis > 0) count("nodes_blamed", nodes.blamed);
-    if (std::ranges::any_of(s.causes, &FailureCause::silent)) {
-        count("corruptions_found", job.corruptions_found);
-    }
-    add_node_counts(s, nodes, out);
+    add_node_counts(s, r.nodes, out);
 }
 
 // What the job did, whether its steps are all alike or of stages.
@@ -349,6 +343,21 @@ Rate strike_rate_per_job(const Scenario& s) {
     return sum;
 }
 
+void add_fault_metrics(const Scenario& s, const FaultCounts& faults, std::vector<Metric>& out) {
+    const auto count = [&](const char* name, std::int64_t n) {
+        out.push_back(plain_metric(name, "1", static_cast<double>(n)));
+    };
+    if (!s.slow_parts.empty()) {
+        count("slow_parts", faults.slow_parts.slow);
+        count("slow_parts_found", faults.slow_parts.found);
+    }
+    if (s.job.recovery.misdiagnosis > 0) count("nodes_blamed", faults.nodes_blamed);
+    if (std::ranges::any_of(s.causes, &FailureCause::silent)) {
+        count("corruptions_found", faults.corruptions_found);
+    }
+    if (s.network_faults.any()) count("network_outages", faults.network_outages);
+}
+
 void add_node_counts(const Scenario& s, const NodeFailureCounts& nodes, std::vector<Metric>& out) {
     const auto count = [&](const char* name, std::int64_t n) {
         out.push_back(plain_metric(name, "1", static_cast<double>(n)));
@@ -471,10 +480,6 @@ class Replica {
 
     void add_metrics() {
         result_.metrics = metrics_of(s_, job_spec_.step, result_);
-        if (network_) {
-            result_.metrics.push_back(
-                plain_metric("network_outages", "1", static_cast<double>(network_->outages())));
-        }
         if (s_.cost) add_cost_metrics(s_, result_);
     }
 

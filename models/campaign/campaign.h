@@ -101,7 +101,9 @@ Rate strike_rate(const Scenario& scenario);
 // These, of each running job of many.
 Rate strike_rate_per_job(const Scenario& scenario);
 
-// What became of nodes, one job's or those of many: as far as the scenario asks for it.
+// What faults did, and what became of nodes, one job's or those of many: as far as the scenario asks for it.
+void add_fault_metrics(const Scenario& scenario, const FaultCounts& faults,
+                       std::vector<Metric>& out);
 void add_node_counts(const Scenario& scenario, const NodeFailureCounts& nodes,
                      std::vector<Metric>& out);
 

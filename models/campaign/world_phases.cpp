@@ -121,6 +121,7 @@ void WorldPhases::take(std::size_t k, WorldPart part) {
     for (std::size_t i = 0; i < ran.runs.size(); ++i) {
         add_run(k, there_[i], ran.runs[i], part.off_at_end);
     }
+    sum.add(ran);
     sum.submitted = static_cast<std::int64_t>(ends_[k]);
     sum.ended += ran.ended;
     sum.running = ran.running;
@@ -131,18 +132,13 @@ void WorldPhases::take(std::size_t k, WorldPart part) {
     for (RefusedJob& refused : ran.refused) {
         sum.refused.push_back({there_[refused.job], std::move(refused.reason)});
     }
-    sum.slow_parts.slow += ran.slow_parts.slow;
-    sum.slow_parts.found += ran.slow_parts.found;
     for (std::size_t of = 0; of < world(k).spec.kinds.size(); ++of) {
         for (std::size_t by = 0; by < world(k).spec.kinds.size(); ++by) {
             sum.contention_by.at(of, by) += ran.contention_by.at(of, by);
         }
     }
-    sum.network_outages += ran.network_outages;
     sum.network_stalls += ran.network_stalls;
-    sum.corruptions_found += ran.corruptions_found;
     sum.corrupted_results += ran.corrupted_results;
-    sum.nodes_blamed += ran.nodes_blamed;
     sum.held += ran.held;
     sum.node_busy += ran.node_busy;
     sum.stranded += ran.stranded;

@@ -29,7 +29,6 @@ class WorldPeak : public WorldListener {
     WorldPeak(const WorldPower& power, const WorldSpec& spec, const WorldJobs& jobs);
     void started(JobIndex job, Instant now, const Allocation& gpus) override;
     void stopped(JobIndex job, Instant now) override;
-    void promised(JobIndex, Instant, Instant) override {}
     // The swing is that of the job with the largest.
     NodesDraw draw() const;
 

@@ -258,31 +258,15 @@ std::vector<Metric> world_metrics(const Scenario& s, const WorldJobs& jobs,
     };
     if (spec.parts_per_gpu() > 1) out.push_back(stranded_part(r.outcome));
     add_counts(r.outcome, out);
-    if (!spec.slowdowns.empty()) {
-        out.push_back(
-            plain_metric("slow_parts", "1", static_cast<double>(r.outcome.slow_parts.slow)));
-        out.push_back(
-            plain_metric("slow_parts_found", "1", static_cast<double>(r.outcome.slow_parts.found)));
-    }
-    if (spec.misdiagnosis > 0) {
-        out.push_back(
-            plain_metric("nodes_blamed", "1", static_cast<double>(r.outcome.nodes_blamed)));
-    }
+    const auto count = [&](const char* name, std::int64_t n) {
+        out.push_back(plain_metric(name, "1", static_cast<double>(n)));
+    };
+    add_fault_metrics(s, r.outcome, out);
     if (std::ranges::any_of(s.causes, &FailureCause::silent)) {
-        out.push_back(plain_metric("corruptions_found", "1",
-                                   static_cast<double>(r.outcome.corruptions_found)));
-        out.push_back(plain_metric("corrupted_results", "1",
-                                   static_cast<double>(r.outcome.corrupted_results)));
+        count("corrupted_results", r.outcome.corrupted_results);
     }
-    if (any_storms(s)) {
-        out.push_back(plain_metric("storms", "1", static_cast<double>(r.outcome.storms)));
-    }
-    if (s.network_faults.any()) {
-        out.push_back(
-            plain_metric("network_outages", "1", static_cast<double>(r.outcome.network_outages)));
-        out.push_back(
-            plain_metric("network_stalls", "1", static_cast<double>(r.outcome.network_stalls)));
-    }
+    if (any_storms(s)) count("storms", r.outcome.storms);
+    if (s.network_faults.any()) count("network_stalls", r.outcome.network_stalls);
     add_waits(*s.world, jobs, r.outcome, Instant(r.simulated), out);
     add_kinds(s, jobs, r, out);
     add_work(*s.world, jobs, r, out);
@@ -340,14 +324,13 @@ void note_ending(const WorldRunResult& r, bool bounded, ReplicaResult& result) {
     }
 }
 
-// What many jobs draw of their feeds. All calls go on to the next listener.
+// What many jobs draw of their feeds.
 class WorldFeeds : public WorldListener {
   public:
     // References must outlive it.
-    WorldFeeds(const Scenario& s, const WorldJobs& jobs, std::uint64_t replica, WorldListener& next)
-        : s_(s), jobs_(jobs), replica_(replica), next_(next) {}
+    WorldFeeds(const Scenario& s, const WorldJobs& jobs, std::uint64_t replica)
+        : s_(s), jobs_(jobs), replica_(replica) {}
     void begins(CampaignEngine& engine, Renewals::Target& nodes) override {
-        next_.begins(engine, nodes);
         const WorldSpec& spec = s_.world->spec;
         Watts most;
         for (const NodeDraw& draw : s_.world->power.draws[0]) {
@@ -358,50 +341,31 @@ class WorldFeeds : public WorldListener {
                        spec.groups[0].gpus_per_node * spec.parts_per_gpu(), steady(most), s_.seed,
                        replica_);
     }
-    void started(JobIndex job, Instant now, const Allocation& gpus) override {
-        next_.started(job, now, gpus);
+    void started(JobIndex job, Instant, const Allocation& gpus) override {
         const NodeDraw& draw = s_.world->power.draws[0][jobs_.jobs[job].kind];
         feeds_->set(job, {&draw.node_step, draw.gpu_mean}, gpus,
                     s_.world->spec.parts_of(jobs_.jobs[job]));
     }
-    void stopped(JobIndex job, Instant now) override {
-        next_.stopped(job, now);
-        feeds_->leave(job);
-    }
-    void promised(JobIndex job, Instant now, Instant start) override {
-        next_.promised(job, now, start);
-    }
-    FeedCounts counts() const { return feeds_ ? feeds_->counts() : FeedCounts{}; }
+    void stopped(JobIndex job, Instant) override { feeds_->leave(job); }
+    FeedCounts counts() const { return feeds_->counts(); }
 
   private:
     const Scenario& s_;
     const WorldJobs& jobs_;
     std::uint64_t replica_;
-    WorldListener& next_;
     std::optional<Feeds> feeds_;
 };
 
-// Keeps where each job runs, and lets the next listen too.
+// Keeps where each job runs.
 class HoldRecorder : public WorldListener {
   public:
-    HoldRecorder(const WorldJobs& jobs, WorldListener& next, std::vector<JobHold>& holds)
-        : jobs_(jobs), next_(next), holds_(holds) {}
-    void begins(CampaignEngine& engine, Renewals::Target& nodes) override {
-        next_.begins(engine, nodes);
-    }
+    HoldRecorder(const WorldJobs& jobs, std::vector<JobHold>& holds) : jobs_(jobs), holds_(holds) {}
     void started(JobIndex job, Instant now, const Allocation& gpus) override {
-        next_.started(job, now, gpus);
         close(job, now);  // a gang that stood still starts again
         running_[job] = holds_.size();
         holds_.push_back({jobs_.jobs[job].id, jobs_.jobs[job].kind, now, Instant::max(), gpus});
     }
-    void stopped(JobIndex job, Instant now) override {
-        next_.stopped(job, now);
-        close(job, now);
-    }
-    void promised(JobIndex job, Instant now, Instant start) override {
-        next_.promised(job, now, start);
-    }
+    void stopped(JobIndex job, Instant now) override { close(job, now); }
 
   private:
     void close(JobIndex job, Instant now) {
@@ -410,7 +374,6 @@ class HoldRecorder : public WorldListener {
     }
 
     const WorldJobs& jobs_;
-    WorldListener& next_;
     std::vector<JobHold>& holds_;
     std::map<JobIndex, std::size_t> running_;  // places in holds_
 };
@@ -453,11 +416,11 @@ ReplicaResult run_world_replica(const Scenario& s, std::int64_t index, bool log_
     if (s.network_faults.any()) run.network = &s.network_faults;
     if (log_events) run.events = &result.log;
     WorldPeak peak(s.world->power, spec, jobs);
-    WorldFeeds feeds(s, jobs, replica, peak);
-    const bool fed = s.power.breaker || s.power.pump;
-    run.listener = fed ? static_cast<WorldListener*>(&feeds) : &peak;
+    run.listeners = {&peak};
+    std::optional<WorldFeeds> feeds;
+    if (s.power.breaker || s.power.pump) run.listeners.push_back(&feeds.emplace(s, jobs, replica));
     std::optional<HoldRecorder> recorder;
-    if (record != nullptr) run.listener = &recorder.emplace(jobs, *run.listener, record->holds);
+    if (record != nullptr) run.listeners.push_back(&recorder.emplace(jobs, record->holds));
     WorldRunResult r = run_world(run);
     note_ending(r, bounded, result);
     for (CampaignEvent& event : result.log) {
@@ -472,7 +435,6 @@ ReplicaResult run_world_replica(const Scenario& s, std::int64_t index, bool log_
     result.events = r.events;
     result.trajectory = r.trajectory.value();
     result.refused = r.outcome.refused;
-
     result.outcome = outcome_digest(r);
     result.metrics = world_metrics(s, jobs, r);
     if (log_events) {
@@ -484,7 +446,8 @@ ReplicaResult run_world_replica(const Scenario& s, std::int64_t index, bool log_
         energy_of(s.power, node_energy(s.world->power, spec, r.ledgers), result.simulated);
     add_power_metrics(s.power, energy_use(s.power, result.energy, result.simulated, draw),
                       draw.swing, std::nullopt, result.metrics);
-    add_facility_metrics(s.power, spec.nodes(), feeds.counts(), result.metrics);
+    add_facility_metrics(s.power, spec.nodes(), feeds ? feeds->counts() : FeedCounts{},
+                         result.metrics);
     result.repairs = r.outcome.repairs;
     if (s.cost) add_cost_metrics(s, result);
     if (part != nullptr) part->ran = std::move(r);

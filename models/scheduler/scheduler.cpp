@@ -66,7 +66,6 @@ void NodePool::misjudge(const Strike& strike, std::int64_t blamed, const Failure
     const std::uint32_t node = slots_[static_cast<std::size_t>(blamed)];
     leave_job(blamed);
     go_out(node, cause);
-    ++outcome_.blamed;
     if (!lock_out(node)) schedule(cause.reset_time, node_is_back, node);  // nothing is found
 }
 

@@ -55,7 +55,6 @@ class NodePool : public NodeFaults, public NodeSupply {
     };
     struct Outcome : NodeFailureCounts {
         std::int64_t spares_failed = 0;
-        std::int64_t blamed = 0;  // left with nothing wrong
     };
 
     // `causes` and all other references must outlive the pool.

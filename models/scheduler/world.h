@@ -40,7 +40,7 @@ class WorldListener {
     virtual void started(JobIndex job, Instant now, const Allocation& gpus) = 0;
     virtual void stopped(JobIndex job, Instant now) = 0;
     // A kind that plans ahead has promised the first of a partition's queue that it starts by then.
-    virtual void promised(JobIndex job, Instant now, Instant start) = 0;
+    virtual void promised(JobIndex /*job*/, Instant /*now*/, Instant /*start*/) {}
 };
 
 // GPU seconds that jobs of a kind waited for those of another on links that they share, also in steps that
@@ -57,7 +57,7 @@ class ContentionByKind {
     std::vector<double> gpu_s_;
 };
 
-struct WorldOutcome {
+struct WorldOutcome : FaultCounts {
     std::vector<WorldJobRun> runs;  // by job
     // How far the jobs have come at the end: submitted = ended + running + waiting + refused.
     std::int64_t submitted = 0;
@@ -71,14 +71,9 @@ struct WorldOutcome {
     NodeFailureCounts nodes;
     std::vector<std::int64_t> repairs;  // nodes that went there, by cause
     std::vector<RefusedJob> refused;
-    SlowPartCounts slow_parts;
     ContentionByKind contention_by;
-    std::int64_t storms = 0;  // that held up jobs, or ended them
-    std::int64_t network_outages = 0;
     std::int64_t network_stalls = 0;     // of jobs that had no way left
-    std::int64_t corruptions_found = 0;  // jobs that went back for one
     std::int64_t corrupted_results = 0;  // jobs that were done before anybody knew
-    std::int64_t nodes_blamed = 0;       // that were sound
     std::string stuck;                   // who holds what and can never have what it waits for
     GpuNanoseconds held = 0;             // by jobs
     GpuNanoseconds node_busy = 0;        // of nodes that hold a job, all their GPUs
@@ -97,7 +92,7 @@ struct WorldRun {
     const NetworkFaults* network = nullptr;  // what breaks of it
     Instant end = Instant::max();
     std::uint64_t events_max = UINT64_MAX;
-    WorldListener* listener = nullptr;
+    std::vector<WorldListener*> listeners{};
     std::vector<CampaignEvent>* events = nullptr;
     bool off_at_end = false;  // what runs then stops, and loses what no store has
 };

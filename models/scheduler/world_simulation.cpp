@@ -66,7 +66,7 @@ void WorldSimulation::start() {
     }
     repair_.start(scheduler_->heartbeat());
     if (network_) network_->start();
-    if (run_.listener) run_.listener->begins(engine_, repair_);
+    for (WorldListener* each : run_.listeners) each->begins(engine_, repair_);
 }
 
 void WorldSimulation::schedule(Instant at, Kind kind, std::uint32_t index) {
@@ -296,7 +296,7 @@ void WorldSimulation::start_run(JobIndex index) {
     result.started = true;
     ++result.starts;
     record("started", index, "", j.status.held.front().node, j.steps_left);
-    if (run_.listener) run_.listener->started(index, now(), j.status.held);
+    for (WorldListener* each : run_.listeners) each->started(index, now(), j.status.held);
 
     for (const NodeIndex node : cluster_.ailing(j.status.held)) {
         if (!cluster_.node(node).broken) continue;
@@ -403,7 +403,7 @@ void WorldSimulation::settle_run(JobIndex index, Unsaved unsaved, const StateLos
     engine_.cancel(jobs_[index].event);
     leave_links(index);
     if (job_strikes_) job_strikes_->stopped(index);
-    if (run_.listener) run_.listener->stopped(index, now());
+    for (WorldListener* each : run_.listeners) each->stopped(index, now());
 }
 
 // Since it began, or its pace changed last.
@@ -790,7 +790,7 @@ void WorldSimulation::count_jobs() {
 }
 
 void WorldSimulation::promise(JobIndex index, Instant start) {
-    if (run_.listener) run_.listener->promised(index, now(), start);
+    for (WorldListener* each : run_.listeners) each->promised(index, now(), start);
 }
 
 void WorldSimulation::note(const char* what, JobIndex index, NodeIndex node) {

@@ -507,6 +507,7 @@ void TrainingJob::end() {
         RY_CHECK(outcome_.checkpoint.stall.total() == stalled_);
     }
     if (slow_) outcome_.slow_parts = slow_->counts();
+    if (network_ != nullptr) outcome_.network_outages = network_->outages();
     if (feed_) outcome_.data_starved = feed_->starved();
     outcome_.job_time = engine_.now() - began_;
     record(outcome_.finished ? "finished" : "campaign_end", "", -1, outcome_.steps_kept);

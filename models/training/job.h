@@ -148,21 +148,28 @@ struct CampaignEvent {
         -1;  // of many jobs: whose; slot is then its node, steps what it has left to do
 };
 
-struct JobOutcome {
+// What faults did to one job, or to many, beside interrupting them.
+struct FaultCounts {
+    SlowPartCounts slow_parts;
+    std::int64_t storms = 0;             // that held jobs up, or ended them
+    std::int64_t corruptions_found = 0;  // silent ones, when steps had been kept since
+    std::int64_t nodes_blamed = 0;       // that were sound
+    std::int64_t network_outages = 0;
+
+    void add(const FaultCounts& other);
+};
+
+struct JobOutcome : FaultCounts {
     std::int64_t steps_kept = 0;
     std::int64_t steps_lost = 0;
     CheckpointOutcome checkpoint;
     std::vector<std::int64_t> interruptions;  // by cause
     std::int64_t planned_interruptions = 0;
-    std::int64_t storms = 0;                 // that held the job up, or ended it
     std::int64_t strikes_while_down = 0;     // failures that found nothing to interrupt
     std::int64_t replica_steps_missing = 0;  // of kept steps: replicas that were not there
     std::int64_t shrinks = 0;
-    std::int64_t nodes_changed = 0;      // stops to swap a slow node or to grow again
-    std::int64_t wrong_guesses = 0;      // nodes blamed that were sound
-    SlowPartCounts slow_parts;           // that slowed the job
-    std::int64_t corruptions_found = 0;  // silent ones, when steps had been kept since
-    Duration slow_time{};                // of kept and lost steps: waiting for slow parts
+    std::int64_t nodes_changed = 0;  // stops to swap a slow node or to grow again
+    Duration slow_time{};            // of kept and lost steps: waiting for slow parts
     // Time from an unexpected interruption to running again, by phase.
     Duration detection{}, replacement{}, requeue_wait{}, restart{}, restore{};
     Duration storm_stall{};

@@ -8,6 +8,15 @@
 
 namespace railyard {
 
+void FaultCounts::add(const FaultCounts& other) {
+    slow_parts.slow += other.slow_parts.slow;
+    slow_parts.found += other.slow_parts.found;
+    storms += other.storms;
+    corruptions_found += other.corruptions_found;
+    nodes_blamed += other.nodes_blamed;
+    network_outages += other.network_outages;
+}
+
 // ---- slow parts ----
 
 Duration TrainingJob::slowed_by_parts() const {

@@ -289,7 +289,7 @@ void TrainingJob::part_with(const NodeSupply::Struck& struck) {
         }
         Strike strike = struck.strike;
         strike.slot = struck.slots[0];
-        ++outcome_.wrong_guesses;
+        ++outcome_.nodes_blamed;
         supply_.misjudge(strike, blamed, cause);
         left(blamed);
         state_leaves(blamed);

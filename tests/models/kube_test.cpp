@@ -119,7 +119,7 @@ Outcome run(const WorldSpec& spec, std::vector<WorldJob> jobs,
     WorldRun world_run{.spec = spec, .jobs = all, .causes = causes, .seed = seed};
     if (end > Duration{}) world_run.end = Instant(end);
     world_run.events_max = 200'000;
-    world_run.listener = &auditor;
+    world_run.listeners = {&auditor};
     world_run.events = &out.events;
     out.result = run_world(world_run);
     CHECK(out.result.ended != CampaignEngine::Outcome::limit);

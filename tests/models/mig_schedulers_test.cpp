@@ -93,7 +93,7 @@ Outcome run(const WorldSpec& spec, const std::vector<WorldJob>& jobs, Duration e
     WorldRun world_run{.spec = spec, .jobs = all, .causes = causes};
     if (end > Duration{}) world_run.end = Instant(end);
     world_run.events_max = 1'000'000;
-    world_run.listener = &out.counter;
+    world_run.listeners = {&out.counter};
     out.result = run_world(world_run);
     CHECK(out.result.ended != CampaignEngine::Outcome::limit);
     return {std::move(out.result), out.counter};

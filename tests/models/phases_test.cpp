@@ -104,6 +104,41 @@ TEST_CASE("jobs that go on over two phases of the same cluster do what they do i
     }
 }
 
+TEST_CASE("storms count in each phase of the jobs that they hold up") {
+    const Scenario s = load(R"([run]
+duration = "20 day"
+)" + two_phases + R"(
+[cluster]
+node = "dgx_h100"
+nodes = 8
+[fabric.compute]
+kind = "roce"
+topology = "fat_tree"
+leaf = "sn5600_spectrum4"
+nodes_per_leaf = 2
+watchdog = { detection = "100 ms", restoration = "100 ms" }
+transport.timeout = 14
+[scheduler]
+[[jobs.kind]]
+name = "a"
+nodes = 8
+length = "1000 day"
+step.time = "7 s"
+checkpoint.mode = "none"
+[[failures.storm]]
+rate_per_node = "1 /day"
+duration = "300 ms"
+[[window.traffic]]
+kind = "all_to_all"
+bytes = "256 KiB"
+)");
+    const ReplicaResult r = run_replica(s, 0, false);
+    const Duration stalled =
+        static_cast<std::int64_t>(value(r, "storms")) * s.causes[0].storm->stall;
+    CHECK(stalled > Duration{});
+    CHECK(r.ledger.booked(Category::storm_stall) == GpuNanoseconds{s.gpus()} * stalled.count());
+}
+
 TEST_CASE("schedulers that try jobs anew on the day of a phase say so") {
     const auto warned = [](const std::string& scheduler) {
         return std::ranges::any_of(

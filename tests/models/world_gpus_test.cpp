@@ -74,7 +74,7 @@ WorldRunResult run(const WorldSpec& spec, const std::vector<WorldJob>& jobs, Wat
     WorldRun world_run{.spec = spec, .jobs = all, .causes = none};
     if (end > Duration{}) world_run.end = Instant(end);
     world_run.events_max = 100'000;
-    world_run.listener = &watcher;
+    world_run.listeners = {&watcher};
     return run_world(world_run);
 }
 

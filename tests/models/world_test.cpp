@@ -100,7 +100,7 @@ WorldRunResult run(const WorldSpec& spec, std::vector<WorldJob> jobs,
     auditor.on_promise = on_promise;
     WorldRun world_run{.spec = spec, .jobs = all, .causes = causes, .seed = seed};
     if (end > Duration{}) world_run.end = Instant(end);
-    world_run.listener = &auditor;
+    world_run.listeners = {&auditor};
     world_run.events = events;
     return run_world(world_run);
 }
