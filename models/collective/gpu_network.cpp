@@ -70,10 +70,14 @@ GpuNetwork::GpuNetwork(const Node& node, const Topology& topology, RoutingSpec r
     nic_first_ = section(nodes * nics_per_node_ * 2, node.nic_bandwidth.bytes_per_second());
     switch_first_ = section(nodes * switches_per_node_ * 2, pcie_.link_bytes_per_s);
     socket_first_ = section(nodes * 2, pcie_.socket_bytes_per_s);
+    likeness_.add_all(static_cast<std::int64_t>(routing_.policy), routing_.queue_pairs,
+                      routing_.hash_polarized, gpus_per_node_, nics_per_node_, domain_,
+                      pcie_.gpus_per_switch, pcie_.sockets, pcie_.acs, pcie_.peer_to_peer);
+    likeness_.add_all(node.wire_share, nic_bytes_per_s_, pcie_.link_bytes_per_s,
+                      pcie_.bounce_bytes_per_s, pcie_.socket_bytes_per_s);
 }
 
 GpuNetwork GpuNetwork::rehashed(std::uint64_t seed) {
-    if (!likeness_) likeness_ = likeness();
     GpuNetwork out = *this;
     out.routing_.hash_seed = seed;
     out.router_.rehash(seed);
@@ -81,16 +85,17 @@ GpuNetwork GpuNetwork::rehashed(std::uint64_t seed) {
 }
 
 void GpuNetwork::degrade(const PartFault& fault) {
-    likeness_.reset();
     const std::int64_t gpu = fault.node * gpus_per_node_ + fault.index;
     const auto slow = [&](LinkId out, LinkId in) {
         capacity_[out] *= fault.speed;
         capacity_[in] *= fault.speed;
     };
+    if (fault.part == Part::gpu || fault.part == Part::hbm) return;  // its links are sound
+    likeness_.add_all(static_cast<int>(fault.part), fault.node, fault.index, fault.speed);
     switch (fault.part) {
         case Part::gpu:
         case Part::hbm:
-            return;  // its links are sound
+            return;
         case Part::nvlink:
             return nvlink_faults_.push_back(fault);
         case Part::pcie:
@@ -498,34 +503,6 @@ GroupRate GpuNetwork::slowest(const Streams& streams, std::span<const GpuGroup> 
     return out;
 }
 
-GpuNetwork::Likeness GpuNetwork::likeness() const {
-    Fingerprint shape;
-    Fingerprint speed;
-    for (std::size_t v = 0; v < topology_.vertex_count(); ++v) {
-        const auto vertex = static_cast<VertexId>(v);
-        shape.add(std::int64_t{topology_.level(vertex)});
-        if (v < topology_.nic_count()) {
-            shape.add(topology_.position(vertex));
-        } else {
-            shape.add(topology_.switch_model(vertex).sharp_trees);
-        }
-    }
-    for (const Link& link : topology_.links()) {
-        shape.add((std::uint64_t{link.from} << 32U) | link.to);
-        speed.add(link.bytes_per_s);
-        speed.add(link.latency);
-    }
-    for (const double bytes_per_s : capacity_) speed.add(bytes_per_s);
-    shape.add_all(static_cast<std::int64_t>(routing_.policy), routing_.queue_pairs,
-                  routing_.hash_polarized);
-    shape.add_all(topology_.nodes(), gpus_per_node_, nics_per_node_, domain_, pcie_.gpus_per_switch,
-                  pcie_.sockets, pcie_.acs, pcie_.peer_to_peer);
-    for (const PartFault& fault : nvlink_faults_) {
-        speed.add_all(fault.node, fault.index, fault.speed);
-    }
-    return {shape.value(), speed.value()};
-}
-
 template <class Measure>
 GroupRate GpuNetwork::once(std::uint64_t which, std::span<const GpuGroup> groups,
                            const Measure& measure) {
@@ -534,11 +511,10 @@ GroupRate GpuNetwork::once(std::uint64_t which, std::span<const GpuGroup> groups
         GroupRate rate;
         std::vector<bool> cables;  // that its routes pass, where somebody asked
     };
-    static std::map<std::array<std::uint64_t, 3>, Known> known;
+    static std::map<std::array<std::uint64_t, 4>, Known> known;
     constexpr std::size_t known_max = 1 << 16;
     // A custom network has names of its own, and loads have to be noted again.
     if (closer_ || keep_loads_ || topology_.kind() == "custom") return measure();
-    if (!likeness_) likeness_ = likeness();
     Fingerprint asked;
     asked.add(which);
     asked.add(routing_.hash_seed);
@@ -546,7 +522,8 @@ GroupRate GpuNetwork::once(std::uint64_t which, std::span<const GpuGroup> groups
         asked.add(static_cast<std::uint64_t>(group.size()));
         for (const std::int64_t gpu : group) asked.add(gpu);
     }
-    const std::array<std::uint64_t, 3> key{(*likeness_)[0], (*likeness_)[1], asked.value()};
+    const auto [shape, speed] = topology_.likeness();
+    const std::array<std::uint64_t, 4> key{shape, speed, likeness_.value(), asked.value()};
     {
         const std::lock_guard lock(mutex);
         const auto found = known.find(key);

@@ -23,6 +23,7 @@
 #include "models/collective/cables_used.h"
 #include "models/fabric/fabric.h"
 #include "models/hardware/hardware.h"
+#include "sim/fingerprint.h"
 
 namespace railyard {
 
@@ -135,10 +136,6 @@ class GpuNetwork {
     std::string link_name(LinkId link) const;
 
   private:
-    // What rates follow from, the hashes' seed apart: equal networks are equal here, in any scenario. Two
-    // halves, of the links and of what they carry.
-    using Likeness = std::array<std::uint64_t, 2>;
-    Likeness likeness() const;
     // The rate, measured once for all networks that are alike in this process: a sweep asks again and again.
     template <class Measure>
     GroupRate once(std::uint64_t which, std::span<const GpuGroup> groups, const Measure& measure);
@@ -244,7 +241,7 @@ class GpuNetwork {
     NetworkStream hops_;                  // of the stream that is being put together
     std::shared_ptr<NetworkModel> closer_;
     bool keep_loads_ = false;
-    std::optional<Likeness> likeness_;
+    Fingerprint likeness_;  // what rates follow from, the topology and the hashes' seed apart
     bool loads_of_nics_ = false;
     std::shared_ptr<CablesUsed> cables_used_;
 };

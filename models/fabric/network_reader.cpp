@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
+#include <mutex>
 #include <optional>
 
 #include "models/fabric/packet_reader.h"
@@ -45,6 +47,36 @@ std::vector<std::string> topology_names() {
     for (const TopologyKind& kind : topology_kinds()) names.push_back(kind.name);
     names.push_back("custom");
     return names;
+}
+
+struct BuiltNetwork {
+    TopologySpec spec;
+    Topology topology;
+    std::string problem;
+    std::vector<VertexId> cut;  // Topology::unreachable
+};
+
+// Points of a sweep and an answer's estimates mostly differ in something else: the last two are kept, unless
+// they take more than some 100 MB.
+BuiltNetwork built_once(const TopologySpec& spec) {
+    constexpr std::size_t kept_max = 2;
+    constexpr std::size_t links_max = 1 << 20;
+    static std::mutex mutex;
+    static std::deque<BuiltNetwork> kept;
+    {
+        const std::lock_guard lock(mutex);
+        for (const BuiltNetwork& network : kept) {
+            if (network.spec == spec) return network;
+        }
+    }
+    BuiltNetwork built{.spec = spec, .topology = {}, .problem = {}, .cut = {}};
+    built.topology = Topology::build(spec, built.problem);
+    if (built.problem.empty()) built.cut = built.topology.unreachable();
+    if (built.topology.links().size() > links_max) return built;
+    const std::lock_guard lock(mutex);
+    kept.push_front(built);
+    if (kept.size() > kept_max) kept.pop_back();
+    return built;
 }
 
 struct LinkFault {
@@ -471,23 +503,25 @@ bool NetworkReader::build(Section& section, ClusterNetwork& network, const std::
                                   s.nodes, s.nics_per_node, nics_max));
         return false;
     }
+    std::vector<VertexId> cut;
     if (custom) {
         read_custom(section, network, file);
+        cut = network.topology.unreachable();
     } else {
-        std::string problem;
-        Topology built = Topology::build(s, problem);
-        if (problem.empty()) {
-            network.topology = std::move(built);
+        const BuiltNetwork built = built_once(s);
+        if (built.problem.empty()) {
+            network.topology = built.topology;
+            cut = built.cut;
         } else {
             section.error(
-                "", fmt::format("can't be cabled: {}", problem),
+                "", fmt::format("can't be cabled: {}", built.problem),
                 "another switch, more tiers, more oversubscription, or fewer nodes_per_leaf");
             return false;
         }
     }
     check_switches(section, network);
     if (!section.ok()) return false;
-    if (const auto cut = network.topology.unreachable(); !cut.empty()) {
+    if (!cut.empty()) {
         section.error("", fmt::format("{} and {} are not connected", network.topology.name(0),
                                       network.topology.name(cut[0])));
         return false;

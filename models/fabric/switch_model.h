@@ -25,6 +25,7 @@ struct SwitchModel {
         if (link.bits_per_second() <= 0) return 0;
         return ports * (port_bandwidth.bits_per_second() / link.bits_per_second());
     }
+    bool operator==(const SwitchModel&) const = default;
 };
 
 SwitchModel read_switch(Catalogue& catalogue, const std::string& name);

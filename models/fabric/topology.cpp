@@ -3,16 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/push_relabel_max_flow.hpp>
 #include <boost/pending/disjoint_sets.hpp>
+#include <mutex>
 #include <numeric>
 
 #include "sim/check.h"
+#include "sim/fingerprint.h"
 
 namespace railyard {
 
-Topology::Topology() = default;
+Topology::Topology() : wiring_(std::make_shared<Wiring>()) {}
 Topology::Topology(const Topology&) = default;
 Topology::Topology(Topology&&) noexcept = default;
 Topology& Topology::operator=(const Topology&) = default;
@@ -42,115 +45,122 @@ SwitchModel read_switch(Catalogue& c, const std::string& name) {
 }
 
 void Topology::start(const TopologySpec& spec) {
-    kind_ = spec.kind;
-    endpoint_optics_ = spec.endpoint_optics;
-    switch_optics_ = spec.switch_optics;
-    propagation_s_per_m_ = spec.propagation_s_per_m;
-    sites_ = spec.sites;
-    site_distance_ = spec.site_distance;
-    switch_cable_ = spec.switch_cable;
-    site_pauses_ = spec.site_lossless;
-    nodes_ = spec.nodes;
-    nics_per_node_ = spec.nics_per_node;
-    servers_ = spec.servers;
-    nics_per_server_ = spec.nics_per_server;
-    models_.emplace_back();  // a NIC has none
-    level_.assign(nic_count(), 0);
-    model_.assign(nic_count(), 0);
-    position_.resize(nic_count());
+    wiring_->kind = spec.kind;
+    wiring_->endpoint_optics = spec.endpoint_optics;
+    wiring_->switch_optics = spec.switch_optics;
+    wiring_->propagation_s_per_m = spec.propagation_s_per_m;
+    wiring_->sites = spec.sites;
+    wiring_->site_distance = spec.site_distance;
+    wiring_->switch_cable = spec.switch_cable;
+    wiring_->site_pauses = spec.site_lossless;
+    wiring_->nodes = spec.nodes;
+    wiring_->nics_per_node = spec.nics_per_node;
+    wiring_->servers = spec.servers;
+    wiring_->nics_per_server = spec.nics_per_server;
+    wiring_->models.emplace_back();  // a NIC has none
+    wiring_->level.assign(nic_count(), 0);
+    wiring_->model.assign(nic_count(), 0);
+    wiring_->position.resize(nic_count());
     for (std::size_t i = 0; i < nic_count(); ++i) {
-        number_.push_back(static_cast<std::uint32_t>(i));
-        position_[i] = static_cast<std::uint32_t>(i);
+        wiring_->number.push_back(static_cast<std::uint32_t>(i));
+        wiring_->position[i] = static_cast<std::uint32_t>(i);
     }
 }
 
 VertexId Topology::add_switch(int level, const SwitchModel& model) {
-    auto known = std::find_if(models_.begin() + 1, models_.end(),
+    auto known = std::find_if(wiring_->models.begin() + 1, wiring_->models.end(),
                               [&](const SwitchModel& m) { return m.name == model.name; });
-    if (known == models_.end()) known = models_.insert(models_.end(), model);
-    if (static_cast<std::size_t>(level) >= count_.size()) {
-        count_.resize(static_cast<std::size_t>(level) + 1);
+    if (known == wiring_->models.end())
+        known = wiring_->models.insert(wiring_->models.end(), model);
+    if (static_cast<std::size_t>(level) >= wiring_->count.size()) {
+        wiring_->count.resize(static_cast<std::size_t>(level) + 1);
     }
-    level_.push_back(static_cast<std::uint8_t>(level));
-    model_.push_back(static_cast<std::uint8_t>(known - models_.begin()));
-    number_.push_back(count_[static_cast<std::size_t>(level)]++);
-    return static_cast<VertexId>(level_.size() - 1);
+    wiring_->level.push_back(static_cast<std::uint8_t>(level));
+    wiring_->model.push_back(static_cast<std::uint8_t>(known - wiring_->models.begin()));
+    wiring_->number.push_back(wiring_->count[static_cast<std::size_t>(level)]++);
+    return static_cast<VertexId>(wiring_->level.size() - 1);
 }
 
 void Topology::add_cable(VertexId low, VertexId high, Bandwidth bandwidth, Metres length) {
     const auto latency = [&](VertexId to) {
-        const Picoseconds in_switch = level_[to] == 0 ? Picoseconds{} : switch_model(to).latency;
+        const Picoseconds in_switch =
+            wiring_->level[to] == 0 ? Picoseconds{} : switch_model(to).latency;
         return in_switch + propagation(length);
     };
     const double rate = bandwidth.bytes_per_second();
-    links_.push_back({low, high, rate, latency(high)});
-    links_.push_back({high, low, rate, latency(low)});
-    rate_.push_back(bandwidth);
-    length_.push_back(length);
-    const int low_level = level_[low];
-    for (CableKind& kind : cables_) {
+    wiring_->links.push_back({low, high, rate, latency(high)});
+    wiring_->links.push_back({high, low, rate, latency(low)});
+    wiring_->rate.push_back(bandwidth);
+    wiring_->length.push_back(length);
+    const int low_level = wiring_->level[low];
+    for (CableKind& kind : wiring_->cables) {
         if (kind.low_level == low_level && kind.bandwidth == bandwidth && kind.length == length) {
             ++kind.count;
             return;
         }
     }
-    cables_.push_back({low_level, length, bandwidth, 1});
+    wiring_->cables.push_back({low_level, length, bandwidth, 1});
 }
 
 void Topology::finish() {
-    // The cables above a vertex side by side: routes look at all of them.
-    std::vector<LinkId> order(rate_.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](LinkId a, LinkId b) {
-        return links_[2 * std::size_t{a}].from < links_[2 * std::size_t{b}].from;
-    });
+    // The cables above a vertex side by side, in the order in which they came: routes look at all of them.
+    std::vector<std::uint32_t> place(vertex_count() + 1);
+    for (std::size_t l = 0; l < wiring_->links.size(); l += 2) ++place[wiring_->links[l].from + 1];
+    std::partial_sum(place.begin(), place.end(), place.begin());
+    std::vector<LinkId> order(wiring_->rate.size());
+    for (LinkId cable = 0; cable < order.size(); ++cable) {
+        order[place[wiring_->links[2 * std::size_t{cable}].from]++] = cable;
+    }
     std::vector<Link> links;
     std::vector<Bandwidth> rates;
     std::vector<Metres> lengths;
-    links.reserve(links_.size());
-    rates.reserve(rate_.size());
+    links.reserve(wiring_->links.size());
+    rates.reserve(wiring_->rate.size());
     for (const LinkId cable : order) {
-        links.push_back(links_[2 * std::size_t{cable}]);
-        links.push_back(links_[2 * std::size_t{cable} + 1]);
-        rates.push_back(rate_[cable]);
-        lengths.push_back(length_[cable]);
+        links.push_back(wiring_->links[2 * std::size_t{cable}]);
+        links.push_back(wiring_->links[2 * std::size_t{cable} + 1]);
+        rates.push_back(wiring_->rate[cable]);
+        lengths.push_back(wiring_->length[cable]);
     }
-    links_ = std::move(links);
-    rate_ = std::move(rates);
-    length_ = std::move(lengths);
+    wiring_->links = std::move(links);
+    wiring_->rate = std::move(rates);
+    wiring_->length = std::move(lengths);
     const auto index = [&](std::vector<LinkId>& all, std::vector<std::uint32_t>& first, bool up) {
         first.assign(vertex_count() + 1, 0);
-        const auto counts = [&](const Link& l) { return (level_[l.to] > level_[l.from]) == up; };
-        for (const Link& l : links_) {
+        const auto counts = [&](const Link& l) {
+            return (wiring_->level[l.to] > wiring_->level[l.from]) == up;
+        };
+        for (const Link& l : wiring_->links) {
             if (counts(l)) ++first[l.from + 1];
         }
         for (std::size_t v = 0; v < vertex_count(); ++v) first[v + 1] += first[v];
         all.resize(first.back());
         std::vector<std::uint32_t> next(first.begin(), first.end() - 1);
-        for (LinkId l = 0; l < links_.size(); ++l) {
-            if (counts(links_[l])) all[next[links_[l].from]++] = l;
+        for (LinkId l = 0; l < wiring_->links.size(); ++l) {
+            if (counts(wiring_->links[l])) all[next[wiring_->links[l].from]++] = l;
         }
     };
-    index(up_, up_first_, true);
-    index(down_, down_first_, false);
+    index(wiring_->up, wiring_->up_first, true);
+    index(wiring_->down, wiring_->down_first, false);
 }
 
 const SwitchModel& Topology::switch_model(VertexId v) const {
-    RY_CHECK(level_[v] > 0);
-    return models_[model_[v]];
+    RY_CHECK(wiring_->level[v] > 0);
+    return wiring_->models[wiring_->model[v]];
 }
 
 std::string Topology::name(VertexId v) const {
     if (v < nic_count()) {
         const VertexId first_server = server_nic(0, 0);
         if (v < first_server) {
-            return fmt::format("node-{}.nic-{}", v / nics_per_node_, v % nics_per_node_);
+            return fmt::format("node-{}.nic-{}", v / wiring_->nics_per_node,
+                               v % wiring_->nics_per_node);
         }
-        return fmt::format("server-{}.nic-{}", (v - first_server) / nics_per_server_,
-                           (v - first_server) % nics_per_server_);
+        return fmt::format("server-{}.nic-{}", (v - first_server) / wiring_->nics_per_server,
+                           (v - first_server) % wiring_->nics_per_server);
     }
-    if (!given_name_.empty()) return given_name_[v - nic_count()];
-    return fmt::format("{}-{}", level_name(level_[v]), number_[v]);
+    if (!wiring_->given_name.empty()) return wiring_->given_name[v - nic_count()];
+    return fmt::format("{}-{}", level_name(wiring_->level[v]), wiring_->number[v]);
 }
 
 std::vector<std::string> Topology::vertex_names() const {
@@ -170,8 +180,8 @@ std::optional<LinkId> Topology::cable_between(VertexId a, VertexId b) const {
     std::optional<LinkId> broken;
     for (const auto& links : {up_links(a), down_links(a)}) {
         for (const LinkId l : links) {
-            if (links_[l].to != b) continue;
-            if (links_[l].bytes_per_s == line_rate(l).bytes_per_second()) return l;
+            if (wiring_->links[l].to != b) continue;
+            if (wiring_->links[l].bytes_per_s == line_rate(l).bytes_per_second()) return l;
             broken = l;
         }
     }
@@ -180,14 +190,37 @@ std::optional<LinkId> Topology::cable_between(VertexId a, VertexId b) const {
 
 std::vector<double> Topology::capacities() const {
     std::vector<double> out;
-    out.reserve(links_.size());
-    for (const Link& l : links_) out.push_back(l.bytes_per_s);
+    out.reserve(wiring_->links.size());
+    for (const Link& l : wiring_->links) out.push_back(l.bytes_per_s);
     return out;
 }
 
+Topology::Likeness Topology::likeness() const {
+    static std::mutex mutex;
+    const std::lock_guard lock(mutex);
+    if (wiring_->likeness) return *wiring_->likeness;
+    Fingerprint shape;
+    Fingerprint speed;
+    for (VertexId v = 0; v < vertex_count(); ++v) {
+        shape.add(std::int64_t{level(v)});
+        shape.add(v < nic_count() ? std::int64_t{position(v)} : switch_model(v).sharp_trees);
+    }
+    for (const Link& link : links()) {
+        shape.add((std::uint64_t{link.from} << 32U) | link.to);
+        speed.add(link.bytes_per_s);
+        speed.add(link.latency);
+    }
+    shape.add(nodes());
+    wiring_->likeness = {shape.value(), speed.value()};
+    return *wiring_->likeness;
+}
+
 void Topology::degrade(LinkId link, double factor) {
-    links_[link].bytes_per_s *= factor;
-    links_[reverse_link(link)].bytes_per_s *= factor;
+    if (wiring_.use_count() > 1) wiring_ = std::make_shared<Wiring>(*wiring_);
+    std::atomic_thread_fence(std::memory_order_acquire);  // after the last look of who shared it
+    wiring_->likeness.reset();
+    wiring_->links[link].bytes_per_s *= factor;
+    wiring_->links[reverse_link(link)].bytes_per_s *= factor;
 }
 
 std::vector<VertexId> Topology::unreachable() const {
@@ -195,8 +228,9 @@ std::vector<VertexId> Topology::unreachable() const {
     std::vector<VertexId> rank(vertex_count());
     boost::disjoint_sets<VertexId*, VertexId*> parts(rank.data(), part.data());
     for (VertexId v = 0; v < vertex_count(); ++v) parts.make_set(v);
-    for (LinkId l = 0; l < links_.size(); l += 2) {
-        if (links_[l].bytes_per_s > 0) parts.union_set(links_[l].from, links_[l].to);
+    for (LinkId l = 0; l < wiring_->links.size(); l += 2) {
+        if (wiring_->links[l].bytes_per_s > 0)
+            parts.union_set(wiring_->links[l].from, wiring_->links[l].to);
     }
     for (VertexId v = 0; v < vertex_count(); ++v) part[v] = parts.find_set(v);
     // Other rails of a rail-only network are reached through a node, over NVLink: a part is cut off when
@@ -204,12 +238,12 @@ std::vector<VertexId> Topology::unreachable() const {
     std::vector<bool> joined(vertex_count(), false);
     for (bool grew = true; grew;) {
         grew = false;
-        for (std::int64_t node = 0; node < nodes_; ++node) {
+        for (std::int64_t node = 0; node < wiring_->nodes; ++node) {
             bool any = node == 0;
-            for (std::int64_t i = 0; i < nics_per_node_; ++i) {
+            for (std::int64_t i = 0; i < wiring_->nics_per_node; ++i) {
                 any = any || joined[part[nic(node, i)]];
             }
-            for (std::int64_t i = 0; any && i < nics_per_node_; ++i) {
+            for (std::int64_t i = 0; any && i < wiring_->nics_per_node; ++i) {
                 const VertexId p = part[nic(node, i)];
                 grew = grew || !joined[p];
                 joined[p] = true;
@@ -239,12 +273,13 @@ double Topology::bisection_bytes_per_s() const {
     const std::size_t source = switches;
     const std::size_t sink = switches + 1;
     std::vector<std::pair<std::pair<std::size_t, std::size_t>, std::int64_t>> edges;
-    for (const Link& l : links_) {
+    for (const Link& l : wiring_->links) {
         const auto rate = static_cast<std::int64_t>(l.bytes_per_s);
-        if (rate == 0 || level_[l.to] == 0) continue;
-        if (level_[l.from] > 0) {
+        if (rate == 0 || wiring_->level[l.to] == 0) continue;
+        if (wiring_->level[l.from] > 0) {
             edges.push_back({{l.from - nic_count(), l.to - nic_count()}, rate});
-        } else if (static_cast<std::int64_t>(l.from) / nics_per_node_ < nodes_ / 2) {
+        } else if (static_cast<std::int64_t>(l.from) / wiring_->nics_per_node <
+                   wiring_->nodes / 2) {
             edges.push_back({{source, l.to - nic_count()}, rate});
         } else {
             edges.push_back({{l.to - nic_count(), sink}, rate});

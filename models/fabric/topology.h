@@ -6,7 +6,9 @@
 // within a scalable unit, a rail-only one has a tree per rail. Planes are all of that again, once for each
 // port of a NIC.
 
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -59,6 +61,7 @@ struct TopologySpec {
 
     std::int64_t rail_count() const { return rails > 0 ? rails : nics_per_node; }
     std::int64_t plane_count() const { return planes > 0 ? planes : kind == "dual_plane" ? 2 : 1; }
+    bool operator==(const TopologySpec&) const = default;
 };
 
 struct Link {
@@ -110,57 +113,68 @@ class Topology {
     // Storage servers are the nodes after the last one.
     static Topology read(Section& top, const TopologySpec& spec, Catalogue& catalogue);
 
-    const std::string& kind() const { return kind_; }
-    std::int64_t nodes() const { return nodes_; }
-    std::int64_t nics_per_node() const { return nics_per_node_; }
-    std::int64_t servers() const { return servers_; }
-    std::int64_t nics_per_server() const { return nics_per_server_; }
+    const std::string& kind() const { return wiring_->kind; }
+    std::int64_t nodes() const { return wiring_->nodes; }
+    std::int64_t nics_per_node() const { return wiring_->nics_per_node; }
+    std::int64_t servers() const { return wiring_->servers; }
+    std::int64_t nics_per_server() const { return wiring_->nics_per_server; }
     std::size_t nic_count() const {  // vertices 0 to this, nodes' before servers'
-        return static_cast<std::size_t>(nodes_ * nics_per_node_ + servers_ * nics_per_server_);
+        return static_cast<std::size_t>(wiring_->nodes * wiring_->nics_per_node +
+                                        wiring_->servers * wiring_->nics_per_server);
     }
     VertexId nic(std::int64_t node, std::int64_t index) const {
-        return static_cast<VertexId>(node * nics_per_node_ + index);
+        return static_cast<VertexId>(node * wiring_->nics_per_node + index);
     }
     VertexId server_nic(std::int64_t server, std::int64_t index) const {
-        return static_cast<VertexId>(nodes_ * nics_per_node_ + server * nics_per_server_ + index);
+        return static_cast<VertexId>(wiring_->nodes * wiring_->nics_per_node +
+                                     server * wiring_->nics_per_server + index);
     }
 
-    std::size_t vertex_count() const { return level_.size(); }
-    int level(VertexId v) const { return level_[v]; }  // 0: a NIC; then leaf, spine, core
-    int levels() const { return static_cast<int>(count_.size()) - 1; }  // the highest level
+    std::size_t vertex_count() const { return wiring_->level.size(); }
+    int level(VertexId v) const { return wiring_->level[v]; }  // 0: a NIC; then leaf, spine, core
+    int levels() const { return static_cast<int>(wiring_->count.size()) - 1; }  // the highest level
     std::string name(VertexId v) const;  // "node-3.nic-0", "server-1.nic-0", "leaf-12"
     const SwitchModel& switch_model(VertexId v) const;  // of a switch
     // Where a NIC stands in the order of its tree's leaves: what destination-based routing counts by.
-    std::uint32_t position(VertexId nic) const { return position_[nic]; }
+    std::uint32_t position(VertexId nic) const { return wiring_->position[nic]; }
 
-    const std::vector<Link>& links() const { return links_; }
+    const std::vector<Link>& links() const { return wiring_->links; }
     std::vector<double> capacities() const;  // bytes/s, by link, as it works
-    Bandwidth line_rate(LinkId link) const { return rate_[link / 2]; }  // as it was bought
-    Metres cable_length(LinkId link) const { return length_[link / 2]; }
-    std::int64_t sites() const { return sites_; }
-    Metres site_distance() const { return site_distance_; }
-    Metres switch_cable() const { return switch_cable_; }  // of a built-in kind
+    Bandwidth line_rate(LinkId link) const { return wiring_->rate[link / 2]; }  // as it was bought
+    Metres cable_length(LinkId link) const { return wiring_->length[link / 2]; }
+    std::int64_t sites() const { return wiring_->sites; }
+    Metres site_distance() const { return wiring_->site_distance; }
+    Metres switch_cable() const { return wiring_->switch_cable; }  // of a built-in kind
     // The link's latency if its cable were so long.
     Picoseconds latency_at(LinkId link, Metres length) const {
-        return links_[link].latency + propagation(length) - propagation(cable_length(link));
+        return wiring_->links[link].latency + propagation(length) - propagation(cable_length(link));
     }
     bool between_sites(LinkId link) const {
-        return sites_ > 1 && cable_length(link).value == site_distance_.value;
+        return wiring_->sites > 1 && cable_length(link).value == wiring_->site_distance.value;
     }
     // Whether classes with pauses have them on this cable.
-    bool pauses(LinkId link) const { return site_pauses_ || !between_sites(link); }
-    std::span<const LinkId> up_links(VertexId v) const { return slice(up_, up_first_, v); }
-    std::span<const LinkId> down_links(VertexId v) const { return slice(down_, down_first_, v); }
+    bool pauses(LinkId link) const { return wiring_->site_pauses || !between_sites(link); }
+    std::span<const LinkId> up_links(VertexId v) const {
+        return slice(wiring_->up, wiring_->up_first, v);
+    }
+    std::span<const LinkId> down_links(VertexId v) const {
+        return slice(wiring_->down, wiring_->down_first, v);
+    }
     std::int64_t ports_used(VertexId v) const {
         return static_cast<std::int64_t>(up_links(v).size() + down_links(v).size());
     }
-    const std::vector<CableKind>& cables() const { return cables_; }
+    const std::vector<CableKind>& cables() const { return wiring_->cables; }
     // What those from this level to the next are made of; empty: what their rate and length ask for.
     const std::string& optics(int low_level) const {
-        return low_level == 0 ? endpoint_optics_ : switch_optics_;
+        return low_level == 0 ? wiring_->endpoint_optics : wiring_->switch_optics;
     }
 
-    // Multiplies both directions of a cable's line rate; 0 kills it.
+    // Two networks with the same two numbers carry the same: the one is of their shape, the other of their
+    // links' speeds. Worked out when it is first asked for. A custom network has names besides.
+    using Likeness = std::array<std::uint64_t, 2>;
+    Likeness likeness() const;
+
+    // Multiplies both directions of a cable's line rate; 0 kills it. What was copied before stays as it is.
     void degrade(LinkId link, double factor);
     std::optional<VertexId> find(const std::string& name) const;
     // A cable between two vertices, a sound one if there is one left; nullopt when nothing joins them.
@@ -175,9 +189,40 @@ class Topology {
 
   private:
     class CustomReader;
+    struct Wiring {
+        std::string kind;
+        double propagation_s_per_m = 0;
+        std::int64_t sites = 1;
+        Metres site_distance{0};
+        Metres switch_cable{0};
+        bool site_pauses = true;
+        std::int64_t nodes = 0;
+        std::int64_t nics_per_node = 0;
+        std::int64_t servers = 0;
+        std::int64_t nics_per_server = 0;
+        std::vector<std::uint8_t> level;
+        std::vector<std::uint8_t> model;      // of each vertex: index into models
+        std::vector<std::uint32_t> number;    // of each vertex, within its level
+        std::vector<std::uint32_t> count;     // of each level
+        std::vector<std::string> given_name;  // of each switch of a custom network
+        std::vector<std::uint32_t> position;  // of each NIC
+        std::vector<SwitchModel> models;
+        std::vector<Link> links;
+        std::vector<Bandwidth> rate;  // of each cable
+        std::vector<Metres> length;   // likewise
+        std::vector<CableKind> cables;
+        std::string endpoint_optics;
+        std::string switch_optics;
+        std::vector<LinkId> up;
+        std::vector<LinkId> down;
+        std::vector<std::uint32_t> up_first;
+        std::vector<std::uint32_t> down_first;
+        std::optional<Likeness> likeness;  // once somebody has asked
+    };
 
     Picoseconds propagation(Metres length) const {
-        return Picoseconds(static_cast<std::int64_t>(length.value * propagation_s_per_m_ * 1e12));
+        return Picoseconds(
+            static_cast<std::int64_t>(length.value * wiring_->propagation_s_per_m * 1e12));
     }
 
     VertexId add_switch(int level, const SwitchModel& model);
@@ -200,33 +245,8 @@ class Topology {
         return {all.data() + first[v], all.data() + first[v + 1]};
     }
 
-    std::string kind_;
-    double propagation_s_per_m_ = 0;
-    std::int64_t sites_ = 1;
-    Metres site_distance_{0};
-    Metres switch_cable_{0};
-    bool site_pauses_ = true;
-    std::int64_t nodes_ = 0;
-    std::int64_t nics_per_node_ = 0;
-    std::int64_t servers_ = 0;
-    std::int64_t nics_per_server_ = 0;
-    std::vector<std::uint8_t> level_;
-    std::vector<std::uint8_t> model_;      // of each vertex: index into models_
-    std::vector<std::uint32_t> number_;    // of each vertex, within its level
-    std::vector<std::uint32_t> count_;     // of each level
-    std::vector<std::string> given_name_;  // of each switch of a custom network
-    std::vector<std::uint32_t> position_;  // of each NIC
-    std::vector<SwitchModel> models_;
-    std::vector<Link> links_;
-    std::vector<Bandwidth> rate_;  // of each cable
-    std::vector<Metres> length_;   // likewise
-    std::vector<CableKind> cables_;
-    std::string endpoint_optics_;
-    std::string switch_optics_;
-    std::vector<LinkId> up_;
-    std::vector<LinkId> down_;
-    std::vector<std::uint32_t> up_first_;
-    std::vector<std::uint32_t> down_first_;
+    // Copies share it until one of them is degraded.
+    std::shared_ptr<Wiring> wiring_;
 };
 
 struct TopologyKind {

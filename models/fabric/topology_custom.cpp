@@ -81,7 +81,7 @@ void Topology::CustomReader::read_switches() {
         names_.push_back(name);
         t_.add_switch(static_cast<int>(tier), read_switch(catalogue_, model));
     }
-    t_.given_name_ = names_;
+    t_.wiring_->given_name = names_;
 }
 
 void Topology::CustomReader::read_cable(Section& s) {
@@ -163,7 +163,7 @@ void Topology::CustomReader::order_nics() {
         for (const LinkId l : t_.down_links(leaf)) {
             const VertexId nic = t_.links()[l].to;
             if (t_.level(nic) > 0 || placed[nic]) continue;
-            t_.position_[nic] = position++;
+            t_.wiring_->position[nic] = position++;
             placed[nic] = true;
         }
     }

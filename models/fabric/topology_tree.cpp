@@ -286,7 +286,7 @@ bool Topology::add_tree(const TopologySpec& spec, const std::vector<std::vector<
     std::uint32_t position = 0;
     std::vector<VertexId> leaf_of;
     for (const auto& nics : leaves) {
-        for (const VertexId nic : nics) position_[nic] = position++;
+        for (const VertexId nic : nics) wiring_->position[nic] = position++;
         leaf_of.push_back(add_switch(1, spec.leaf));
         for (const VertexId nic : nics) add_cable(nic, leaf_of.back(), port, spec.endpoint_cable);
     }

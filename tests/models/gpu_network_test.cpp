@@ -413,6 +413,18 @@ TEST_CASE("a network with other hashes is the one that is made with them") {
     CHECK(differ);
 }
 
+TEST_CASE("what breaks in a copy of a network leaves the network as it was") {
+    const Cluster c("fat_tree", 32);
+    Topology copy = c.topology;
+    CHECK(copy.likeness() == c.topology.likeness());
+    const LinkId link = copy.up_links(0)[0];
+    copy.degrade(link, 0.5);
+    CHECK(copy.links()[link].bytes_per_s * 2 == c.topology.links()[link].bytes_per_s);
+    CHECK(copy.likeness() != c.topology.likeness());
+    copy.degrade(link, 2);
+    CHECK(copy.likeness() == c.topology.likeness());
+}
+
 TEST_CASE("a rate is measured once for networks that are alike, and anew where anything differs") {
     const auto ring = groups(256, 1, 256);
     const auto pairs = groups(256, 8, 32);
