@@ -495,7 +495,7 @@ bool NetworkReader::build(Section& section, ClusterNetwork& network, const std::
         return false;
     }
     if (section.describing() || !section.ok() || !wanted(network)) return false;
-    constexpr std::int64_t nics_max = 1'000'000;
+    constexpr std::int64_t nics_max = 1 << 20;
     if (s.nodes * s.nics_per_node + s.servers * s.nics_per_server > nics_max) {
         section.error("",
                       fmt::format("{} nodes with {} NICs each: networks of more than {} NICs are "
