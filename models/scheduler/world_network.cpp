@@ -32,8 +32,8 @@ std::optional<StepTime> WorldSimulation::step_over_network(JobIndex index,
 void WorldSimulation::network_changed() {
     book_free();
     for (JobIndex index = 0; index < submitted_; ++index) {
+        if (status(index).phase != WorldPhase::running) continue;
         Job& j = jobs_[index];
-        if (j.status.phase != WorldPhase::running) continue;
         if (broken_on_routes(index) == j.broken) continue;
         if (moves_bytes(index)) continue;  // the way that it began with; its next step goes another
         leave_links(index);
@@ -55,8 +55,9 @@ void WorldSimulation::stand_still(JobIndex index, RunPlan& plan) {
 std::string WorldSimulation::waits_for_network() const {
     std::string out;
     for (JobIndex index = 0; index < submitted_; ++index) {
+        if (status(index).phase != WorldPhase::running) continue;
         const Job& j = jobs_[index];
-        if (j.status.phase != WorldPhase::running || !j.cut_off) continue;
+        if (!j.cut_off) continue;
         if (!out.empty()) out += "\n";
         out += fmt::format("job {} has no way left over the compute network: {} is out",
                            spec().name_of(job(index)), network_->names(j.broken));

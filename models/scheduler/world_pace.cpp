@@ -62,9 +62,10 @@ void WorldSimulation::send_from(JobIndex index, Instant from) {
 }
 
 void WorldSimulation::join_links(JobIndex index) {
-    Job& j = jobs_[index];
     // It may have stopped since, or be another run.
-    if (j.status.phase != WorldPhase::running || j.sends_from != now() || links_.has(index)) return;
+    if (status(index).phase != WorldPhase::running) return;
+    Job& j = jobs_[index];
+    if (j.sends_from != now() || links_.has(index)) return;
     const WorldJobKind& kind = spec().kinds[job(index).kind];
     if (j.cut_off) return;
     auto traffic = kind.traffic(nodes_of(index), {run_.hashes, j.broken});

@@ -40,8 +40,7 @@ WorldSimulation::WorldSimulation(CampaignEngine& engine, const WorldRun& run, Wo
       needs_(run.spec.partitions.size()) {
     RY_CHECK(jobs_.size() < UINT32_MAX / kinds);
     for (JobIndex i = 0; i < jobs_.size(); ++i) {
-        jobs_[i].steps_left = total_steps(i) - job(i).done;
-        RY_CHECK(jobs_[i].steps_left > 0);
+        RY_CHECK(total_steps(i) > job(i).done);
         RY_CHECK(i == 0 || job(i - 1).goes_on || job(i - 1).submit <= job(i).submit);
     }
     if (WorldJobStrikes::any(run.causes)) {
@@ -59,8 +58,14 @@ WorldSimulation::WorldSimulation(CampaignEngine& engine, const WorldRun& run, Wo
     outcome_.interruptions.resize(run.causes.size());
 }
 
+const WorldJobStatus& WorldSimulation::status(JobIndex job) const {
+    static const WorldJobStatus over{.phase = WorldPhase::over, .held = {}};
+    static const WorldJobStatus not_yet;
+    return jobs_.live(job) ? jobs_[job].status : job < submitted_ ? over : not_yet;
+}
+
 void WorldSimulation::start() {
-    if (!jobs_.empty()) schedule(std::max(job(0).submit, Instant{}), submission, 0);
+    if (jobs_.size() > 0) schedule(std::max(job(0).submit, Instant{}), submission, 0);
     for (std::uint32_t i = 0; i < spec().reservations.size(); ++i) {
         schedule(spec().reservations[i].start, window_begins, i);
     }
@@ -149,6 +154,7 @@ void WorldSimulation::submit_next() {
     const bool first = goes_on();
     while (submitted_ < jobs_.size() && job(submitted_).submit <= now() && goes_on() == first) {
         const JobIndex index = submitted_++;
+        jobs_.begin(index).steps_left = total_steps(index) - job(index).done;
         auto why = scheduler_->never(index);
         if (!why) why = power_.never(index);
         if (why) {
@@ -617,6 +623,7 @@ void WorldSimulation::after_epilog(JobIndex index) {
         if (parts_) parts_->forget(index);
         if (accept_suspect(index) && j.next.how == JobEnd::completed) ++outcome_.corrupted_results;
         record("over", index, job_end_name(j.next.how), no_node, j.steps_left);
+        jobs_.end(index);
         if (++over_ == jobs_.size() && run_.end == Instant::max()) engine_.stop();
         return;
     }
@@ -742,6 +749,7 @@ void WorldSimulation::book_free() {
 void WorldSimulation::end_campaign() {
     book_free();
     for (JobIndex index = 0; index < submitted_; ++index) {
+        if (!jobs_.live(index)) continue;
         Job& j = jobs_[index];
         const StateLoss off{StateLoss::Scope::all_nodes};
         if (j.status.phase == WorldPhase::running) {
@@ -775,9 +783,8 @@ void WorldSimulation::count_jobs() {
     outcome_.submitted = submitted_;
     outcome_.ended = over_ - std::ssize(outcome_.refused);
     for (JobIndex index = 0; index < submitted_; ++index) {
+        if (!jobs_.live(index)) continue;
         switch (jobs_[index].status.phase) {
-            case WorldPhase::over:
-                break;
             case WorldPhase::pending:  // on its way back to the queue
             case WorldPhase::waiting:
             case WorldPhase::suspended:

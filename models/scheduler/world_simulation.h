@@ -2,6 +2,7 @@
 // Many jobs on the campaign clock, from submission to end. README.md has the model.
 
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "models/scheduler/power_room.h"
@@ -11,6 +12,7 @@
 #include "models/scheduler/world_parts.h"
 #include "models/scheduler/world_progress.h"
 #include "models/scheduler/world_repair.h"
+#include "sim/check.h"
 
 namespace railyard {
 
@@ -30,7 +32,7 @@ class WorldSimulation : public WorldView,
     const WorldSpec& spec() const override { return run_.spec; }
     const WorldCluster& cluster() const override { return cluster_; }
     const WorldJob& job(JobIndex job) const override { return run_.jobs.jobs[job]; }
-    const WorldJobStatus& status(JobIndex job) const override { return jobs_[job].status; }
+    const WorldJobStatus& status(JobIndex job) const override;
     Instant now() const override { return engine_.now(); }
     void bind(JobIndex job, const Allocation& gpus) override;
     void unbind(JobIndex job, NodeIndex node) override;
@@ -123,7 +125,7 @@ class WorldSimulation : public WorldView,
         NodeIndex slow_node = no_node;  // that it leaves when its pace changes
         NetworkState broken;            // that its routes meet, with this step
         bool cut_off = false;           // no way is left: it stands still
-        std::optional<HeldUp> storm{};
+        std::unique_ptr<HeldUp> storm;  // few jobs are ever held up by one
         Duration carried{};     // done of the step that a storm stopped
         bool rerouted = false;  // it left its links, and comes back to others with its next pace
         RunEnd run_end = RunEnd::done;
@@ -132,6 +134,23 @@ class WorldSimulation : public WorldView,
         Instant phase_since{};
         Next next;
         std::uint64_t own_failures = 0;
+    };
+
+    // Of jobs that have been submitted and are not over; the others take no memory.
+    class LiveJobs {
+      public:
+        explicit LiveJobs(std::size_t jobs) : jobs_(jobs) {}
+        std::size_t size() const { return jobs_.size(); }  // of all
+        bool live(JobIndex job) const { return jobs_[job] != nullptr; }
+        Job& begin(JobIndex job) { return *(jobs_[job] = std::make_unique<Job>()); }
+        void end(JobIndex job) { jobs_[job].reset(); }
+        Job& operator[](JobIndex job) const {
+            RY_CHECK(live(job));
+            return *jobs_[job];
+        }
+
+      private:
+        std::vector<std::unique_ptr<Job>> jobs_;
     };
 
     // What a job whose numbers are wrong keeps, as long as nobody knows.
@@ -253,7 +272,7 @@ class WorldSimulation : public WorldView,
     WorldBooks books_;
     std::optional<WorldJobStrikes> job_strikes_;
     std::unique_ptr<WorldScheduler> scheduler_;
-    std::vector<Job> jobs_;
+    LiveJobs jobs_;
     std::vector<JobIndex> suspended_;
     std::map<JobIndex, Suspect> suspects_;
     JobIndex submitted_ = 0;

@@ -2,6 +2,7 @@
 // connections give up, and with the NIC's node the jobs on it.
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "models/scheduler/world_simulation.h"
@@ -68,7 +69,7 @@ void WorldSimulation::hold_up(JobIndex index, NodeIndex node, const Strike& stri
     rest.done = rest.interval > 0 ? (rest.done + p.steps) % rest.interval : 0;
     rest.steps -= p.steps;
     rest.prolog = rest.restart = rest.restore = rest.first_batch = {};
-    j.storm = std::move(held);
+    j.storm = std::make_unique<HeldUp>(std::move(held));
     j.pace_changes_at = now() + cause.storm->stall;
     record("storm", index, cause.name, node, j.steps_left);
     const RunPlan still{.step = j.run.step, .stands_still = true};
@@ -80,7 +81,7 @@ void WorldSimulation::hold_up(JobIndex index, NodeIndex node, const Strike& stri
 
 void WorldSimulation::storm_over(JobIndex index) {
     Job& j = jobs_[index];
-    const HeldUp held = *std::exchange(j.storm, std::nullopt);
+    const HeldUp held = *std::exchange(j.storm, nullptr);
     const bool fatal = run_.causes[held.strike.cause].storm->fatal;
     const bool on_it = j.status.held.has(held.node);
     if (fatal && on_it && repair_.break_down(held.node, held.strike)) return;
