@@ -35,6 +35,22 @@ std::size_t second_tree(std::size_t rank, std::size_t ranks) {
     return ranks % 2 == 0 ? ranks - 1 - rank : (rank + 1) % ranks;
 }
 
+// The GPUs of a group in a node, in their order, from one of them round.
+class Round {
+  public:
+    Round(std::span<const std::int64_t> gpus, std::int64_t from)
+        : gpus_(gpus),
+          first_(static_cast<std::size_t>(std::ranges::find(gpus, from) - gpus.begin())) {}
+    std::int64_t operator[](std::size_t k) const {  // k below their number
+        const std::size_t place = first_ + k;
+        return gpus_[place < gpus_.size() ? place : place - gpus_.size()];
+    }
+
+  private:
+    std::span<const std::int64_t> gpus_;
+    std::size_t first_;
+};
+
 // What a group moves out of a node for each byte that one of its GPUs there sends, `g` GPUs of `n`; inside
 // one node, what a GPU moves.
 double moved_outside(double g, double n) {
@@ -247,10 +263,10 @@ std::vector<GpuNetwork::Members> GpuNetwork::members_of(const GpuGroup& group) c
     return parts;
 }
 
-std::int64_t GpuNetwork::gpu_from(const Members& part, std::int64_t nic, std::size_t k) const {
+std::int64_t GpuNetwork::gpu_near(const Members& part, std::int64_t nic) const {
     const auto near = std::find_if(part.gpus.begin(), part.gpus.end(),
                                    [&](std::int64_t g) { return is_near(g, nic); });
-    return part.gpus[(static_cast<std::size_t>(near - part.gpus.begin()) + k) % part.gpus.size()];
+    return near == part.gpus.end() ? part.gpus.front() : *near;
 }
 
 void GpuNetwork::add_ring(const GpuGroup& group, Streams& streams) {
@@ -258,18 +274,16 @@ void GpuNetwork::add_ring(const GpuGroup& group, Streams& streams) {
     const std::size_t rings = parts.size() == 1 ? 1 : parts[0].nics.size();
     for (std::size_t c = 0; c < rings; ++c) {
         const auto nic = [&](const Members& part) { return part.nics[c % part.nics.size()]; };
-        const auto gpu = [&](const Members& part, std::size_t k) {
-            return gpu_from(part, nic(part), k);
-        };
         const std::size_t first = streams.usages.size();
         for (std::size_t i = 0; i < parts.size(); ++i) {
             const Members& part = parts[i];
             const Members& next = parts[(i + 1) % parts.size()];
             const std::size_t count = part.gpus.size();
+            const Round gpu(part.gpus, gpu_near(part, nic(part)));
             for (std::size_t k = 0; k + 1 < count; ++k) {
-                inside_node(gpu(part, k), gpu(part, k + 1), 1, streams.usages);
+                inside_node(gpu[k], gpu[k + 1], 1, streams.usages);
             }
-            connect({gpu(part, count - 1), gpu(next, 0), nic(part)}, streams.usages);
+            connect({gpu[count - 1], gpu_near(next, nic(next)), nic(part)}, streams.usages);
         }
         streams.close(first, static_cast<double>(rings), hops_);
     }
@@ -283,11 +297,10 @@ void GpuNetwork::add_double_tree(const GpuGroup& group, Streams& streams) {
         const std::size_t first = streams.usages.size();
         const auto nic = [&](const Members& part) { return part.nics[t / 2 % part.nics.size()]; };
         for (const Members& part : parts) {
+            const Round gpu(part.gpus, gpu_near(part, nic(part)));
             for (std::size_t k = 0; k + 1 < part.gpus.size(); ++k) {
-                const std::int64_t above = gpu_from(part, nic(part), k);
-                const std::int64_t below = gpu_from(part, nic(part), k + 1);
-                inside_node(below, above, 1, streams.usages);
-                inside_node(above, below, 1, streams.usages);
+                inside_node(gpu[k + 1], gpu[k], 1, streams.usages);
+                inside_node(gpu[k], gpu[k + 1], 1, streams.usages);
             }
         }
         const auto part_of = [&](std::size_t rank) -> const Members& {
@@ -296,8 +309,8 @@ void GpuNetwork::add_double_tree(const GpuGroup& group, Streams& streams) {
         for (std::size_t rank = 1; rank < parts.size(); ++rank) {
             const Members& child = part_of(rank);
             const Members& parent = part_of(tree_parent(rank, parts.size()));
-            const std::int64_t below = gpu_from(child, nic(child), 0);
-            const std::int64_t above = gpu_from(parent, nic(parent), 0);
+            const std::int64_t below = gpu_near(child, nic(child));
+            const std::int64_t above = gpu_near(parent, nic(parent));
             connect({below, above, nic(child), 1, t}, streams.usages);
             connect({above, below, nic(parent), 1, t}, streams.usages);
         }
@@ -335,7 +348,7 @@ bool GpuNetwork::add_switch_trees(const GpuGroup& group, Streams& streams) {
         std::vector<Usage> inside;  // nodes
         for (const Members& part : parts) {
             const std::int64_t nic = part.nics[c % part.nics.size()];
-            const std::int64_t near = gpu_from(part, nic, 0);
+            const std::int64_t near = gpu_near(part, nic);
             to_nic(near, nic, true, 1, inside);
             to_nic(near, nic, false, 1, inside);
             nics.push_back(topology_.nic(node_of(near), nic));

@@ -183,8 +183,8 @@ class GpuNetwork {
         std::vector<std::int64_t> nics;
     };
     std::vector<Members> members_of(const GpuGroup& group) const;
-    // The k-th GPU of a node, counted round from the one next to the NIC.
-    std::int64_t gpu_from(const Members& part, std::int64_t nic, std::size_t k) const;
+    // The one of them that is next to the NIC, or the first.
+    std::int64_t gpu_near(const Members& part, std::int64_t nic) const;
     void add_ring(const GpuGroup& group, Streams& streams);
     void add_double_tree(const GpuGroup& group, Streams& streams);
     bool add_switch_trees(const GpuGroup& group, Streams& streams);
