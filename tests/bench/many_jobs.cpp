@@ -98,6 +98,12 @@ const std::vector<WorldBench>& world_benches() {
     return all;
 }
 
+MeasuredWorld waiting_jobs(std::size_t count, const char* scheduler) {
+    MeasuredWorld out = jobs_on(16, 1e6, count, scheduler);
+    out.end = Instant(std::chrono::hours(2));
+    return out;
+}
+
 std::string run_measured(const MeasuredWorld& world) {
     WorldRun run{.spec = world.spec, .jobs = world.jobs, .causes = world.causes};
     run.end = world.end;

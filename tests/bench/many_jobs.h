@@ -28,6 +28,9 @@ struct WorldBench {
 // that saves every hour.
 const std::vector<WorldBench>& world_benches();
 
+// So many jobs of which nearly all wait: what 16 nodes do of them in two hours, all submitted in the first minutes.
+MeasuredWorld waiting_jobs(std::size_t count, const char* scheduler);
+
 // Digest of every job's start and end.
 std::string run_measured(const MeasuredWorld& world);
 
