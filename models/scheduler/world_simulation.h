@@ -136,7 +136,7 @@ class WorldSimulation : public WorldView,
         std::uint64_t own_failures = 0;
     };
 
-    // Of jobs that have been submitted and are not over; the others take no memory.
+    // The state of jobs that have been submitted and are not over; others take no memory.
     class LiveJobs {
       public:
         explicit LiveJobs(std::size_t jobs) : jobs_(jobs) {}

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -556,29 +555,9 @@ Result world(const char* name, double budget_s, const MeasuredWorld& measured, b
     return {name, cpu, "CPU s", "budget", budget_s, budget_s / cpu, digest};
 }
 
-// What a run holds at its peak, its jobs included: measured in a process of its own.
-double peak_kb_of(const MeasuredWorld& measured) {
-    const pid_t child = fork();
-    if (child == 0) {
-        run_measured(measured);
-        _exit(0);
-    }
-    int status = 0;
-    rusage usage{};
-    if (child < 0 || wait4(child, &status, 0, &usage) != child || status != 0) {
-        fail("a run of waiting jobs failed");
-    }
-    return static_cast<double>(usage.ru_maxrss);
-}
-
-// By what twice as many take more.
 Result waiting_job_memory(const std::string& name, const char* scheduler, bool smoke) {
-    const std::size_t count = smoke ? 2000 : 100'000;
-    const double once = peak_kb_of(waiting_jobs(count, scheduler));
-    const double twice = peak_kb_of(waiting_jobs(2 * count, scheduler));
-    const double bytes = (twice - once) * 1024 / static_cast<double>(count);
-    constexpr double budget = 1024;
-    return {name, bytes, "bytes a waiting job", "budget", budget, budget / bytes, "-"};
+    const double bytes = bytes_per_waiting_job(scheduler, smoke ? 2000 : 100'000);
+    return {name, bytes, "bytes a waiting job", "budget", 1024, 1024 / bytes, "-"};
 }
 
 // ---- growth ----
@@ -747,8 +726,8 @@ void step_16384(bool smoke, std::vector<Result>& results) {
         {"step_warm_16384", us, "us", "budget", warm_budget_us, warm_budget_us / us, digest.hex()});
 }
 
-// One 1 GiB all-reduce over so many GPUs from the bare catalogue: network, rings, rates, NCCL's choice. In CPU
-// seconds, and what the process holds at its peak until then.
+// One 1 GiB all-reduce from the bare catalogue: network, rings, rates, NCCL's choice. And what the process
+// has held at its peak until then.
 void all_reduce(std::int64_t gpus, const char* rival, double rival_s, double rival_mb,
                 std::vector<Result>& results) {
     double time_s = 0;
@@ -856,12 +835,10 @@ int main(int argc, char** argv) {
         const char* name = each.name.c_str();
         bench(name, [&] { return world(name, each.budget_s, each.make(smoke), smoke); });
     }
-
     for (const char* scheduler : {"slurm", "kubernetes", "volcano", "kueue"}) {
         const std::string name = std::string("world_waiting_job_") + scheduler;
         bench(name.c_str(), [&] { return waiting_job_memory(name, scheduler, smoke); });
     }
-
     for (std::int64_t n = 64; n <= (smoke ? 256 : 262144); n *= 4) {
         bench(fmt::format("growth_ring_{}", n).c_str(), [&] { return growth_ring(n); });
         bench(fmt::format("growth_flows_{}", n).c_str(), [&] { return growth_flows(n); });

@@ -1,6 +1,12 @@
 #include "tests/bench/many_jobs.h"
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cmath>
+
+#include "sim/check.h"
 
 namespace railyard {
 
@@ -98,12 +104,6 @@ const std::vector<WorldBench>& world_benches() {
     return all;
 }
 
-MeasuredWorld waiting_jobs(std::size_t count, const char* scheduler) {
-    MeasuredWorld out = jobs_on(16, 1e6, count, scheduler);
-    out.end = Instant(std::chrono::hours(2));
-    return out;
-}
-
 std::string run_measured(const MeasuredWorld& world) {
     WorldRun run{.spec = world.spec, .jobs = world.jobs, .causes = world.causes};
     run.end = world.end;
@@ -114,6 +114,24 @@ std::string run_measured(const MeasuredWorld& world) {
         digest.add(job.kept);
     }
     return digest.hex();
+}
+
+double bytes_per_waiting_job(const char* scheduler, std::size_t count) {
+    const auto peak_kb = [scheduler](std::size_t jobs) {
+        MeasuredWorld waiting = jobs_on(16, 1e6, jobs, scheduler);
+        waiting.end = Instant(std::chrono::hours(2));
+        const pid_t child = fork();
+        if (child == 0) {
+            run_measured(waiting);
+            _exit(0);
+        }
+        int status = 0;
+        rusage usage{};
+        const bool ran = child > 0 && wait4(child, &status, 0, &usage) == child && status == 0;
+        RY_CHECK(ran);
+        return static_cast<double>(usage.ru_maxrss);
+    };
+    return (peak_kb(2 * count) - peak_kb(count)) * 1024 / static_cast<double>(count);
 }
 
 }  // namespace railyard

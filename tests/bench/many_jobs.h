@@ -28,8 +28,9 @@ struct WorldBench {
 // that saves every hour.
 const std::vector<WorldBench>& world_benches();
 
-// So many jobs of which nearly all wait: what 16 nodes do of them in two hours, all submitted in the first minutes.
-MeasuredWorld waiting_jobs(std::size_t count, const char* scheduler);
+// What a job takes that waits: of processes that run so many, or twice as many, for two hours on 16 nodes, by
+// what the second holds more at its peak. All are submitted in the first minutes.
+double bytes_per_waiting_job(const char* scheduler, std::size_t count);
 
 // Digest of every job's start and end.
 std::string run_measured(const MeasuredWorld& world);
