@@ -213,24 +213,19 @@ std::size_t SlurmPlan::last_that_is_short(const Pool& of, std::int64_t gpus, std
             free[some] = slots_[s].free.at_least(gpus, of.device);
         }
         RY_CHECK(some > 0);
-        std::fill(free.begin() + static_cast<std::ptrdiff_t>(some), free.end(), free[0]);
         along_ = nodes;
-        std::int64_t left = 0;
         for (std::size_t w = 0; w < nodes.words(); ++w) {
-            const std::uint64_t early = free[0][w] & free[1][w] & free[2][w] & free[3][w];
-            const std::uint64_t late = free[4][w] & free[5][w] & free[6][w] & free[7][w];
-            left += std::popcount(along_.word(w) &= early & late);
+            std::uint64_t all = nodes.word(w);
+            for (std::size_t i = 0; i < some; ++i) all &= free[i][w];
+            along_.word(w) = all;
         }
-        if (left >= least) {
+        if (count_of(along_) >= least) {
             std::swap(nodes, along_);
             continue;
         }
         for (std::size_t i = 0;; ++i) {
-            left = 0;
-            for (std::size_t w = 0; w < nodes.words(); ++w) {
-                left += std::popcount(nodes.word(w) &= free[i][w]);
-            }
-            if (left < least) return which[i];
+            for (std::size_t w = 0; w < nodes.words(); ++w) nodes.word(w) &= free[i][w];
+            if (count_of(nodes) < least) return which[i];
         }
     }
 }
