@@ -23,9 +23,9 @@ class FailureReader {
     void read();
 
   private:
-    void read_storm(Section& section);
-    void find_nic(Section& section, const std::string& nic, StormSpec& storm) const;
-    void run_storm(Section& section, StormSpec& storm);
+    void add_storm(Section& section);
+    std::vector<LinkId> links_to(Section& section, const std::string& nic) const;
+    void run_storm(Section& section, StormSpec& storm, const std::vector<LinkId>& links);
     void add_cause(Section& section, const CauseSpec& spec);
     bool slowdowns_fit_the_world(Section& section, const CauseSpec& spec) const;
     void add_slow_part(Section& section, const CauseSpec& spec, FailureCause& cause);
@@ -39,69 +39,45 @@ class FailureReader {
 
 // A NIC that pauses the compute network: its window is run here, since what it does to the job is always
 // the same.
-void FailureReader::read_storm(Section& section) {
-    StormSpec storm;
-    FailureCause& cause = storm.cause;
-    cause.name = "pause_storm";
-    section.read("name", cause.name, "What the reports call it");
-    const RateKeys rate(section, "rate_per_nic",
-                        "Storms per time of one NIC of the compute network");
-    section.read("duration", storm.duration, "How long the NIC pauses",
-                 {.bound = Bound::positive, .otherwise = "until its node is reset"});
-    keep_within(section, "duration", storm.duration, packet_time_max);
-    std::string nic = "node-0.nic-0";
-    section.read("nic", nic, "The NIC of the window that stands for all storms");
-    std::optional<Duration> found_after;
-    std::optional<Duration> reset_time;
-    section.read(
-        "found_after", found_after,
-        "From the job's error until somebody finds the NIC that pauses, if no watchdog has "
-        "and the storm is not over before",
-        {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
-    section.read("reset_time", reset_time,
-                 "How long its node is out after a storm that ended the job",
-                 {.bound = Bound::non_negative, .otherwise = "a reboot's, from the catalogue"});
-    section.finish();
+void FailureReader::add_storm(Section& section) {
+    StormSpec storm =
+        read_storm(section, catalogue_, {s_.node.nics, s_.job.nodes, s_.world != nullptr});
     if (top_.describing()) return;
-    cause.rate_per_node = rate.per_node(section, s_.node.nics, s_.job.nodes);
-    if (s_.world && rate.given() == 1 && rate.per_job()) {
-        cause.rate_per_job = *rate.per_job();
-        cause.rate_per_node = {};
-    }
-    cause.remedy = Remedy::reset;
-    storm.found_after = found_after ? *found_after : catalogue_.time("detection", "human", "time");
-    cause.reset_time = reset_time ? *reset_time : catalogue_.time("restart", "node_reboot", "time");
+    keep_within(section, "duration", storm.duration, packet_time_max);
     if (s_.world && s_.converged) {
         section.error(
             "", "on a network that carries storage too, not modelled for the jobs of a [scheduler]",
             "storage.network = \"own\"");
     }
     if (!section.ok()) return;
-    find_nic(section, nic, storm);
+    const std::vector<LinkId> links = links_to(section, storm.nic);
     if (!section.ok() || !s_.no_path.empty()) return;  // nothing that could be held up
-    run_storm(section, storm);
+    run_storm(section, storm, links);
 }
 
 // The links by which the NIC pauses the compute network.
-void FailureReader::find_nic(Section& section, const std::string& nic, StormSpec& storm) const {
+std::vector<LinkId> FailureReader::links_to(Section& section, const std::string& nic) const {
     const Topology& topology = s_.networks[0].topology;
     const std::optional<VertexId> at = topology.find(nic);
     if (!at || topology.level(*at) > 0) {
         section.error("nic", fmt::format("the compute network has no NIC '{}'", nic),
                       "node-0.nic-0 is the first");
-        return;
+        return {};
     }
     if (s_.networks[0].packets.flow_control == FlowControl::none) {
         section.error("", "nothing can pause the compute network: it has no flow control",
                       "fabric.compute.kind = \"roce\" with pfc, or \"infiniband\"");
-        return;
+        return {};
     }
-    for (const LinkId up : topology.up_links(*at)) storm.links.push_back(reverse_link(up));
+    std::vector<LinkId> links;
+    for (const LinkId up : topology.up_links(*at)) links.push_back(reverse_link(up));
+    return links;
 }
 
-void FailureReader::run_storm(Section& section, StormSpec& storm) {
+void FailureReader::run_storm(Section& section, StormSpec& storm,
+                              const std::vector<LinkId>& links) {
     try {
-        const StormProblem problem = feel_storm(s_, catalogue_, storm);
+        const StormProblem problem = feel_storm(s_, catalogue_, links, storm);
         if (problem.warning) {
             section.warning("nic", problem.text, problem.hint);
         } else if (!problem.text.empty()) {
@@ -241,7 +217,7 @@ void FailureReader::read() {
     }
     for (Section& section :
          failures.sections("storm", "NICs that pause the network now and then")) {
-        read_storm(section);
+        add_storm(section);
     }
     if (!top_.describing()) add_optics_causes(catalogue_, s_);
     read_lemons(failures, s_.nodes.lemons);

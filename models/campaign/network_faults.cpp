@@ -168,25 +168,9 @@ void add_optics_causes(Catalogue& catalogue, Scenario& s) {
     if (network.switch_optics) add_causes_of(*network.switch_optics, false, catalogue, s);
 }
 
-OutageKeys::OutageKeys(Section& section) {
-    section.read("part", part_,
-                 "Instead of a cause: a switch, NIC or plane of the compute network, spine-0",
-                 {.otherwise = "cause, or from and to, say what"});
-    section.read("from", from_, "Instead of a cause: one end of a cable of the compute network",
-                 {.otherwise = "cause or part say what"});
-    section.read("to", to_, "Its other end", {.otherwise = "cause or part say what"});
-    section.read("speed", speed_, "What is left of such a part's rate; 0: it is dead",
-                 {.bound = Bound::fraction});
-    if (section.has("speed") && !given() && !section.describing()) {
-        section.error("speed", "has no meaning without part, or from and to");
-    }
-    if (speed_ >= 1) section.error("speed", "expected less than 1: such a part is sound");
-}
-
-void OutageKeys::add(Section& section, Duration at, std::optional<Duration> duration,
-                     Scenario& s) const {
-    const bool cable = !from_.empty() || !to_.empty();
-    if (cable == !part_.empty() || from_.empty() != to_.empty()) {
+void add_outage(Section& section, const InjectionSpec& spec, Scenario& s) {
+    const bool cable = !spec.from.empty() || !spec.to.empty();
+    if (cable == !spec.part.empty() || spec.from.empty() != spec.to.empty()) {
         section.error("",
                       "what fails is a cause, a part, or a cable with both its ends: from and to");
         return;
@@ -196,18 +180,19 @@ void OutageKeys::add(Section& section, Duration at, std::optional<Duration> dura
     if (!routed(section, key, s) || !section.ok()) return;
     const Topology& t = s.networks[0].topology;
     NetworkFaults& faults = s.network_faults;
-    if (auto plane = cable ? std::nullopt : plane_part(t, part_)) {
-        faults.injected.push_back({at, duration, faults.parts.size(), speed_});
+    if (auto plane = cable ? std::nullopt : plane_part(t, spec.part)) {
+        faults.injected.push_back({spec.at, spec.duration, faults.parts.size(), spec.speed});
         faults.parts.push_back(std::move(*plane));
         return;
     }
-    const std::optional<VertexId> first = find_place(section, key, t, cable ? from_ : part_);
-    const std::optional<VertexId> second = cable ? find_place(section, "to", t, to_) : first;
+    const std::optional<VertexId> first =
+        find_place(section, key, t, cable ? spec.from : spec.part);
+    const std::optional<VertexId> second = cable ? find_place(section, "to", t, spec.to) : first;
     if (!first || !second) return;
     const std::optional<LinkId> link =
         cable ? find_cable(section, "to", t, *first, *second) : std::optional<LinkId>(0);
     if (!link) return;
-    faults.injected.push_back({at, duration, faults.parts.size(), speed_});
+    faults.injected.push_back({spec.at, spec.duration, faults.parts.size(), spec.speed});
     faults.parts.push_back(cable ? cable_part(t, *link) : part_at(t, *first));
 }
 

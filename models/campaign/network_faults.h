@@ -1,8 +1,6 @@
 #pragma once
 // What breaks of the compute network in mid-campaign: the parts that [[inject]] and [[failures.cause]] name.
 
-#include <optional>
-
 #include "models/campaign/scenario.h"
 
 namespace railyard {
@@ -17,20 +15,8 @@ void add_network_cause(Section& section, const FailureCause& cause, std::size_t 
 // What the compute network's cables do by what they are made of: flap, become dirty, die. Steps on flows.
 void add_optics_causes(Catalogue& catalogue, Scenario& scenario);
 
-// The keys of an [[inject]] that names a part instead of a cause.
-class OutageKeys {
-  public:
-    explicit OutageKeys(Section& section);
-    bool given() const { return !part_.empty() || !from_.empty() || !to_.empty(); }
-    void add(Section& section, Duration at, std::optional<Duration> duration,
-             Scenario& scenario) const;
-
-  private:
-    std::string part_;
-    std::string from_;
-    std::string to_;
-    double speed_ = 0;
-};
+// An [[inject]] that names a part instead of a cause.
+void add_outage(Section& section, const InjectionSpec& spec, Scenario& scenario);
 
 // The one job's steps over what is left of the network; after its sizes and draws are known.
 void route_steps(Scenario& scenario);

@@ -458,7 +458,7 @@ void ScenarioReader::read_job(Section job) {
     } else {
         job.sections("stage", "");
     }
-    read_pauses(job, s_);
+    read_pauses(job, s_.duration, s_.job.pauses);
     check_end(job);
     join_data(job, *catalogue_, changes_.without, s_);
     if (job_length_ && ok()) {
@@ -474,7 +474,7 @@ void ScenarioReader::read_job(Section job) {
         check_host_memory(job, *catalogue_, s_);
     }
     join_recovery(job, *catalogue_, s_);
-    if (ok()) check_planned_stops(job, s_);
+    if (ok()) check_planned_stops(job, s_.job);
     job.finish();
 }
 

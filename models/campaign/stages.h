@@ -1,5 +1,5 @@
 #pragma once
-// [[job.stage]] and [[job.pause]] of a scenario: plans that follow each other, and pauses between steps.
+// The plans of a job's stages, [[job.stage]], and the steps that they take on the scenario's cluster.
 
 #include "models/campaign/scenario.h"
 
@@ -10,9 +10,6 @@ namespace railyard {
 // reads that section again, with what the stage says itself in place of the job's.
 void read_stages(Section& job, const Value* job_table, ValueReader& values, Catalogue& catalogue,
                  const ScenarioChanges& changes, const Scenario& before, Scenario& s);
-void read_pauses(Section& job, Scenario& s);
-// What a planned stop needs of the sections that are read by now.
-void check_planned_stops(Section& job, const Scenario& s);
 
 // The steps of all stages, on each draw of the network's luck and under each condition of slow parts.
 void model_stages(Scenario& s, const LossCauses& without);

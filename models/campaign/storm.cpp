@@ -80,7 +80,8 @@ StormProblem losses(const Course& course) {
 
 }  // namespace
 
-StormProblem feel_storm(const Scenario& s, Catalogue& catalogue, StormSpec& spec) {
+StormProblem feel_storm(const Scenario& s, Catalogue& catalogue, const std::vector<LinkId>& links,
+                        StormSpec& spec) {
     Storm& storm = spec.cause.storm.emplace();
     storm.stalls_storage = s.converged;  // it pauses every lossless class
     std::vector<NetworkWindow> windows = packet_windows(s);
@@ -89,7 +90,7 @@ StormProblem feel_storm(const Scenario& s, Catalogue& catalogue, StormSpec& spec
     window.faults.clear();
     const FlowControl control = windows[0].network->packets.flow_control;
     if (std::ranges::none_of(window.flows, [&](const PacketFlow& flow) {
-            return waits_for(flow, spec.links, control);
+            return waits_for(flow, links, control);
         })) {
         return idle;
     }
@@ -98,9 +99,9 @@ StormProblem feel_storm(const Scenario& s, Catalogue& catalogue, StormSpec& spec
     if (calm.ending != WindowEnding::resolved) return unsettled(calm.ending);
     if (calm.lost_lossless > 0 && !s.window.allow_loss) return losses(calm);
     WindowFault fault;
-    fault.start = middle(window, calm, spec.links, control);
+    fault.start = middle(window, calm, links, control);
     if (spec.duration) fault.end = fault.start + *spec.duration;
-    for (const LinkId link : spec.links) {
+    for (const LinkId link : links) {
         fault.link = link;
         window.faults.push_back(fault);
     }

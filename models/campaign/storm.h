@@ -9,23 +9,18 @@
 
 namespace railyard {
 
-struct StormSpec {
-    FailureCause cause;
-    std::vector<LinkId> links;         // that end at the NIC
-    std::optional<Duration> duration;  // none: for ever
-    Duration found_after{};            // until somebody finds the NIC that no watchdog has named
-};
-
-// Sets spec.cause's storm, and how long a fatal one goes unnoticed: the window's traffic on the compute
-// network with the NIC pausing in the middle of what waits for it, against the same without. Whatever stands
-// still until the collectives' own watchdog (PyTorch's) would end the job ends it then. A storm whose window
-// runs out of events first is noted in the scenario's limits. Returns why the window tells nothing, with a
-// hint; both empty: it does. Where windows are not run, only what can be said without one. Throws NoPath.
+// What a storm does: the window's traffic on the compute network, with the NIC at the end of `links` pausing
+// in the middle of what waits for it, against the same without. Sets the storm of `spec.cause`, and how long
+// a fatal one goes unnoticed. What stands still until the collectives' own watchdog (PyTorch's) would end
+// the job ends it then. A storm whose window runs out of events first is noted in the scenario's limits.
+// Returns why the window tells nothing, with a hint; both empty: it does. Where windows are not run, only
+// what can be said without one. Throws NoPath.
 struct StormProblem {
     std::string text;
     std::string hint;
     bool warning = false;  // the storm then holds up nothing; else it can't be felt
 };
-StormProblem feel_storm(const Scenario& scenario, Catalogue& catalogue, StormSpec& spec);
+StormProblem feel_storm(const Scenario& scenario, Catalogue& catalogue,
+                        const std::vector<LinkId>& links, StormSpec& spec);
 
 }  // namespace railyard

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "models/campaign/checkpoint.h"
@@ -21,8 +20,6 @@
 namespace railyard {
 
 namespace {
-
-constexpr std::int64_t jobs_max = 100'000'000;  // of a kind
 
 class WorldJobReader {
   public:
@@ -41,17 +38,9 @@ class WorldJobReader {
     void share_store(Section& section, Bytes size, const std::shared_ptr<Scenario>& job,
                      WorldJobKind& kind);
     void move_over(const std::shared_ptr<Scenario>& job, WorldJobKind& kind);
-    void read_stream(Section& section, JobSource& source);
     void read_worth(Section& section);
     void read_service(Section& section, const JobSource& source,
                       const std::shared_ptr<Scenario>& job, WorldJobKind& kind);
-    void read_queue(Section& section, WorldJob& job);
-    void read_arrivals(Section& section, JobSource& source);
-    void read_sizes(Section& section, JobSource& source);
-    void read_work(Section& section, JobSource& source);
-    void read_as_of_one(Section& section, JobSource& source);
-    void read_published(Section& section, JobSource& source);
-    void read_requires(Section& kind_section, WorldJobKind& kind);
     std::shared_ptr<Scenario> alone(const JobSource& source) const;
     void read_model(Section& section, const JobSource& source, const std::shared_ptr<Scenario>& job,
                     WorldJobKind& kind);
@@ -67,10 +56,6 @@ class WorldJobReader {
         return source.sizes.size() == 1 && source.sizes[0].gpus % s_.node.gpus == 0 &&
                source.like.gpus_per_pod == 0 && spec_.groups.size() == 1;
     }
-    void read_trace(Section& jobs);
-    WorldJob job_of_trace(Section& jobs, const std::string& name,
-                          const std::vector<std::string>& kinds);
-    void add_trace(const JobTrace& trace, const WorldJob& like);
 
     Section& top_;
     ValueReader& values_;
@@ -85,7 +70,8 @@ class WorldJobReader {
 void WorldJobReader::read() {
     Section jobs = top_.section("jobs");
     for (Section& section : jobs.sections("kind", "Jobs that are alike")) read_kind(section);
-    read_trace(jobs);
+    world_.trace = read_trace_jobs(jobs, of_one_size_, spec_);
+    world_.models.resize(spec_.kinds.size());
     jobs.finish();
     if (std::ranges::any_of(worths_, [](const JobWorth& w) { return w.job + w.gpu_hour > 0; })) {
         worths_.resize(spec_.kinds.size());
@@ -98,35 +84,7 @@ void WorldJobReader::read() {
 }
 
 void WorldJobReader::read_kind(Section& section) {
-    WorldJobKind kind;
-    JobSource source;
-    section.read("name", kind.name, "What they are called", {.required = true});
-    read_stream(section, source);
-    section.read("checkpoint_interval", kind.checkpoint_interval,
-                 "Work from one checkpoint to the next",
-                 {.bound = Bound::positive, .otherwise = "nothing is saved: an end loses all"});
-    section.read("checkpoint_stall", kind.checkpoint_stall, "How long each stops the job",
-                 {.bound = Bound::non_negative});
-    std::optional<Bytes> size;
-    section.read(
-        "checkpoint_size", size,
-        "Bytes of each save, written to and read back from [storage], which all jobs share",
-        {.bound = Bound::positive,
-         .otherwise = "saves and restores take checkpoint_stall and restore"});
-    section.read("restart", kind.restart, "Each start: launch, imports, communicators",
-                 {.bound = Bound::non_negative});
-    section.read("restore", kind.restore, "Each start with a saved state: reading it back",
-                 {.bound = Bound::non_negative});
-    section.read(
-        "own_failure_rate_per_gpu", kind.own_failure_rate_per_gpu,
-        "Failures of a job per running time of each of its GPUs that no node is to blame for",
-        {.bound = Bound::non_negative});
-    section.read("requeue", kind.requeue,
-                 "It waits again when it fails or its nodes do (JobRequeue)");
-    section.read("resubmit", kind.resubmit, "It waits again when its time limit ends it");
-    section.read("restarts_max", kind.restarts_max, "After so many it is given up",
-                 {.bound = Bound::non_negative});
-    read_requires(section, kind);
+    auto [kind, source, size] = read_job_kind(section, catalogue_, s_.node.gpus, spec_);
     world_.models.emplace_back();
     const std::shared_ptr<Scenario> job = alone(source);
     read_model(section, source, job, kind);
@@ -233,171 +191,6 @@ void WorldJobReader::move_over(const std::shared_ptr<Scenario>& job, WorldJobKin
     share_stores();
     if (!shares_network_with_store(*job)) return;
     kind.transfer_traffic = steps_by_placement(job, {}, {}).transfer;
-}
-
-void WorldJobReader::read_queue(Section& section, WorldJob& job) {
-    std::string partition = spec_.partitions[0].name;
-    std::string qos = spec_.slurm.qos[0].name;
-    std::string account = spec_.accounts[0];
-    const auto first = [](const char* what) { return KeyRules{.otherwise = what}; };
-    section.name("partition", partition, own_names(section, names_of(spec_.partitions)),
-                 "a [[partition]]", "Where they wait", first("the first"));
-    section.name("qos", qos, own_names(section, names_of(spec_.slurm.qos)), "a [[scheduler.qos]]",
-                 "Their QOS", first("the first"));
-    section.no_effect(unless_under({"slurm"}, spec_));
-    section.name("account", account, own_names(section, spec_.accounts), "a [[scheduler.account]]",
-                 "Who pays", first("the first"));
-    section.no_effect("");
-    job.partition = index_of(names_of(spec_.partitions), partition);
-    job.qos = index_of(names_of(spec_.slurm.qos), qos);
-    job.account = index_of(spec_.accounts, account);
-}
-
-void WorldJobReader::read_arrivals(Section& section, JobSource& source) {
-    Duration at{};
-    section.read("at", at, "When the first is submitted; of a stream, when it begins",
-                 {.bound = Bound::non_negative});
-    source.like.submit = Instant(at);
-    section.read("rate", source.rate, "How often one is submitted, at random",
-                 {.bound = Bound::non_negative, .otherwise = "all at once"});
-    source.count = source.rate.per_second > 0 ? jobs_max : 1;
-    section.read("count", source.count, "How many at most",
-                 {.bound = Bound::non_negative, .otherwise = "1; of a stream any number"});
-    if (source.count > jobs_max) {
-        section.error("count",
-                      fmt::format("expected at most {}, found {}", jobs_max, source.count));
-        source.count = 1;
-    }
-}
-
-void WorldJobReader::read_sizes(Section& section, JobSource& source) {
-    section.read("gpus", source.like.gpus, "GPUs of each", {.bound = Bound::count});
-    for (Section& size : section.sections("size", "One of several sizes, instead of gpus")) {
-        JobSource::Size one;
-        size.read("gpus", one.gpus, "GPUs", {.bound = Bound::count, .required = true});
-        size.read("share", one.share, "How many jobs have it, in proportion to the others",
-                  {.bound = Bound::positive, .required = true});
-        size.finish();
-        source.sizes.push_back(one);
-    }
-    if (!source.sizes.empty() && section.has("gpus")) {
-        section.error("gpus", "has no effect beside [[jobs.kind.size]]");
-    }
-    if (source.sizes.empty()) source.sizes.push_back({source.like.gpus, 1, {}});
-}
-
-void WorldJobReader::read_work(Section& section, JobSource& source) {
-    source.mean = std::chrono::hours(1);
-    section.read("work", source.mean, "Productive time of each, on average",
-                 {.bound = Bound::positive});
-    source.median = source.mean;
-    section.read("work_median", source.median, "Half of them take less: a log-normal distribution",
-                 {.bound = Bound::positive, .otherwise = "work: all are alike"});
-    if (source.median > source.mean) {
-        section.error("work_median",
-                      "expected no more than work, the mean of a log-normal distribution");
-        source.median = source.mean;
-    }
-}
-
-void WorldJobReader::read_stream(Section& section, JobSource& source) {
-    WorldJob& job = source.like;
-    read_queue(section, job);
-    read_arrivals(section, source);
-    read_sizes(section, source);
-    job.gpus_per_pod = 0;
-    section.read("gpus_per_pod", job.gpus_per_pod, "GPUs of a job on each of its nodes",
-                 {.bound = Bound::count, .otherwise = "all of a node"});
-    read_work(section, source);
-    section.read("limit", job.limit, "Time limit of each run",
-                 {.bound = Bound::positive, .otherwise = "the partition's"});
-    section.read("limit_factor", source.limit_factor, "Time limit in proportion to the work",
-                 {.bound = Bound::positive, .otherwise = "limit"});
-    read_as_of_one(section, source);
-    if (section.has("limit") && section.has("limit_factor")) {
-        section.error("limit_factor", "has no effect beside limit");
-    }
-    read_published(section, source);
-    section.no_effect(unless_under({"slurm"}, spec_));
-    section.read("switches", job.switches_max, "Leaves that it wants to be on at most (--switches)",
-                 {.bound = Bound::positive, .otherwise = "any number"});
-    job.switches_wait = spec_.slurm.switches_wait_max;
-    section.read("switches_wait", job.switches_wait, "How long it waits for that",
-                 {.bound = Bound::non_negative, .otherwise = "scheduler.switches_wait_max"});
-    section.no_effect("");
-}
-
-// What a [job] says of its size and its length.
-void WorldJobReader::read_as_of_one(Section& section, JobSource& source) {
-    std::optional<std::int64_t> nodes;
-    std::optional<Duration> length;
-    section.read("nodes", nodes, "Whole nodes of each, as of a [job]",
-                 {.bound = Bound::count, .otherwise = "gpus"});
-    section.read("length", length, "Training time of each, as of a [job]",
-                 {.bound = Bound::positive, .otherwise = "work"});
-    const auto says = [&](const char* key, std::initializer_list<const char*> others) {
-        for (const char* other : others) {
-            if (section.has(key) && section.has(other)) {
-                section.error(other, fmt::format("has no effect beside {}", key));
-            }
-        }
-    };
-    says("nodes", {"gpus", "size", "gpus_per_pod", "stream"});
-    says("length", {"work", "work_median", "stream", "steps"});
-    if (nodes && spec_.groups.size() > 1) {
-        section.error("nodes", "nodes of several kinds have each their own number of GPUs",
-                      "give gpus");
-    }
-    if (nodes) source.sizes = {{*nodes * s_.node.gpus, 1, {}}};
-    if (length) source.mean = source.median = *length;
-}
-
-// A stream of the catalogue says all of its jobs; how many come, a scenario may.
-void WorldJobReader::read_published(Section& section, JobSource& source) {
-    std::vector<std::string> names = Catalogue::names("job_stream");
-    std::erase(names, "all");
-    std::string name;
-    section.name("stream", name, names, "a job stream in the catalogue",
-                 "Sizes, work and rate of a published trace's jobs",
-                 {.otherwise = "none: size, work and rate"});
-    if (name.empty()) return;
-    for (const char* key : {"gpus", "size", "work", "work_median"}) {
-        if (section.has(key)) section.error(key, "has no effect beside stream");
-    }
-    if (!section.ok() || section.describing()) return;
-    if (!section.has("rate")) {
-        source.rate.per_second = catalogue_.number("job_stream", name, "jobs") /
-                                 seconds(catalogue_.time("job_stream", name, "observation_time"));
-        if (!section.has("count")) source.count = jobs_max;
-    }
-    const auto shape = shape_of(read_published_stream(catalogue_, name));
-    if (shape) {
-        follow(*shape, source);
-    } else {
-        section.error("stream", fmt::format("no jobs have the means and medians of {}", name),
-                      "change job_stream." + name + " in [override] back");
-    }
-}
-
-void WorldJobReader::read_requires(Section& kind_section, WorldJobKind& kind) {
-    Section section = kind_section.section("requires");
-    GpuRequest request;
-    section.name("gpu", request.kind, catalogue_.all_names("gpu"), "a GPU in the catalogue",
-                 "Which GPUs", {.otherwise = "any"});
-    read_slice_request(section, kind_section, spec_, request);
-    section.read("gpu_memory", request.memory, "Memory of each GPU at least",
-                 {.bound = Bound::positive, .otherwise = "any"});
-    section.read("nvlink_domain", request.nvlink_domain,
-                 "GPUs that reach each other over NVLink at least",
-                 {.bound = Bound::positive, .otherwise = "any, or none"});
-    std::optional<double> capability;
-    section.read("compute_capability", capability, "CUDA's, at least",
-                 {.bound = Bound::positive, .otherwise = "any"});
-    section.finish();
-    if (capability) request.compute_capability10 = std::llround(10 * std::min(*capability, 1000.0));
-    const auto known = std::find(spec_.requests.begin(), spec_.requests.end(), request);
-    kind.request = static_cast<std::uint32_t>(known - spec_.requests.begin());
-    if (known == spec_.requests.end()) spec_.requests.push_back(request);
 }
 
 // The cluster with one job of these.
@@ -611,90 +404,6 @@ void WorldJobReader::recover_as(Section& section, const Scenario& job, WorldJobK
     }
     kind.restart = r.restart;
     kind.restore = r.restore.value_or(Duration{});
-}
-
-WorldJob WorldJobReader::job_of_trace(Section& jobs, const std::string& name,
-                                      const std::vector<std::string>& kinds) {
-    WorldJob like;
-    like.gpus_per_pod = 0;
-    if (name.empty()) {
-        like.kind = static_cast<std::uint32_t>(spec_.kinds.size());
-        spec_.kinds.push_back({.name = "trace"});
-        world_.models.emplace_back();
-    } else {
-        like.kind = index_of(kinds, name);
-        if (spec_.kinds[like.kind].step) {
-            jobs.error("trace_kind", "a trace says how long its jobs take, and so does a model");
-        }
-        if (of_one_size_.contains(name)) {
-            jobs.error(
-                "trace_kind",
-                "a trace says how large its jobs are; checkpoint and recovery are worked out "
-                "for the size of the kind",
-                "give checkpoint_interval, checkpoint_stall, restart and restore");
-        }
-        if (!spec_.requests[spec_.kinds[like.kind].request].slice.empty()) {
-            jobs.error("trace_kind",
-                       "a trace says how many GPUs its jobs have; a slice is less than one");
-        }
-    }
-    return like;
-}
-
-void WorldJobReader::add_trace(const JobTrace& trace, const WorldJob& like) {
-    spec_.trace_ids = trace.ids;
-    const std::vector<std::string> partitions = names_of(spec_.partitions);
-    for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
-        const StreamJob& job = trace.jobs[i];
-        WorldJob out = like;
-        out.submit = Instant(job.submit);
-        out.gpus = job.gpus;
-        out.work = job.duration;
-        out.limit = job.limit;
-        out.trace_row = static_cast<std::uint32_t>(i + 1);
-        if (!trace.partition_names.empty()) {
-            out.partition = index_of(partitions, trace.partition_names[trace.partitions[i]]);
-        }
-        if (!trace.user_names.empty()) {
-            out.account = index_of(spec_.accounts, trace.user_names[trace.users[i]]);
-        }
-        world_.trace.push_back(out);
-    }
-    std::stable_sort(world_.trace.begin(), world_.trace.end(),
-                     [](const WorldJob& a, const WorldJob& b) { return a.submit < b.submit; });
-    if (world_.trace.empty()) return;
-    const Instant first = world_.trace.front().submit;  // the campaign begins with it
-    for (WorldJob& job : world_.trace) job.submit -= first - Instant{};
-}
-
-// Jobs from a file are of the kind that jobs.trace_kind names.
-void WorldJobReader::read_trace(Section& jobs) {
-    const std::string path =
-        jobs.file("trace",
-                  "A file of jobs: CSV, sacct -P, or the Standard Workload Format; its folder is "
-                  "the scenario's");
-    TraceReading reading;
-    jobs.read("time_unit", reading.time_unit, "Unit of the times in a CSV",
-              {.bound = Bound::positive});
-    jobs.read("skip_bad", reading.skip_bad, "Malformed lines are left out");
-    const std::vector<std::string> kinds = names_of(spec_.kinds);
-    std::string name;
-    jobs.name("trace_kind", name, own_names(jobs, kinds), "a [[jobs.kind]]",
-              "What its jobs are like",
-              {.otherwise = "they save nothing and wait in the first partition"});
-    if (path.empty()) {
-        for (const char* key : {"time_unit", "skip_bad", "trace_kind"}) {
-            if (jobs.has(key)) jobs.error(key, "has no effect without jobs.trace");
-        }
-        return;
-    }
-    const WorldJob like = job_of_trace(jobs, name, kinds);
-    const JobTrace trace = read_job_trace(path, reading);
-    for (const std::string& text : trace.warnings()) jobs.warning("trace", text);
-    if (jobs.has("time_unit") && trace.format != TraceFormat::csv) {
-        jobs.warning("time_unit", "has no effect: the trace is no CSV");
-    }
-    add_trace(trace, like);
 }
 
 }  // namespace

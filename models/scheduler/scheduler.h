@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/scheduler/dedicated.h"
+#include "models/scheduler/job_kind_reader.h"
 #include "models/scheduler/job_source.h"
 #include "models/scheduler/job_stream.h"
 #include "models/scheduler/job_trace.h"

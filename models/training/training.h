@@ -16,6 +16,7 @@
 #include "models/training/recovery_reader.h"
 #include "models/training/shared_links.h"
 #include "models/training/software.h"
+#include "models/training/stage_reader.h"
 #include "models/training/stages.h"
 #include "models/training/step.h"
 #include "models/training/step_model.h"

@@ -1,0 +1,355 @@
+#include "models/scheduler/job_kind_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/scheduler/job_trace.h"
+#include "models/scheduler/reader_names.h"
+#include "models/scheduler/slice_reader.h"
+
+namespace railyard {
+
+namespace {
+
+constexpr std::int64_t jobs_max = 100'000'000;  // of a kind
+
+class JobKindReader {
+  public:
+    JobKindReader(Section& section, Catalogue& catalogue, std::int64_t gpus_per_node,
+                  WorldSpec& spec)
+        : section_(section), catalogue_(catalogue), gpus_per_node_(gpus_per_node), spec_(spec) {}
+
+    JobKindKeys read();
+
+  private:
+    void read_stream(JobSource& source);
+    void read_queue(WorldJob& job);
+    void read_arrivals(JobSource& source);
+    void read_sizes(JobSource& source);
+    void read_work(JobSource& source);
+    void read_as_of_one(JobSource& source);
+    void read_published(JobSource& source);
+    void read_requires(WorldJobKind& kind);
+
+    Section& section_;
+    Catalogue& catalogue_;
+    std::int64_t gpus_per_node_;
+    WorldSpec& spec_;
+};
+
+JobKindKeys JobKindReader::read() {
+    JobKindKeys keys;
+    WorldJobKind& kind = keys.kind;
+    section_.read("name", kind.name, "What they are called", {.required = true});
+    read_stream(keys.source);
+    section_.read("checkpoint_interval", kind.checkpoint_interval,
+                  "Work from one checkpoint to the next",
+                  {.bound = Bound::positive, .otherwise = "nothing is saved: an end loses all"});
+    section_.read("checkpoint_stall", kind.checkpoint_stall, "How long each stops the job",
+                  {.bound = Bound::non_negative});
+    section_.read(
+        "checkpoint_size", keys.checkpoint_size,
+        "Bytes of each save, written to and read back from [storage], which all jobs share",
+        {.bound = Bound::positive,
+         .otherwise = "saves and restores take checkpoint_stall and restore"});
+    section_.read("restart", kind.restart, "Each start: launch, imports, communicators",
+                  {.bound = Bound::non_negative});
+    section_.read("restore", kind.restore, "Each start with a saved state: reading it back",
+                  {.bound = Bound::non_negative});
+    section_.read(
+        "own_failure_rate_per_gpu", kind.own_failure_rate_per_gpu,
+        "Failures of a job per running time of each of its GPUs that no node is to blame for",
+        {.bound = Bound::non_negative});
+    section_.read("requeue", kind.requeue,
+                  "It waits again when it fails or its nodes do (JobRequeue)");
+    section_.read("resubmit", kind.resubmit, "It waits again when its time limit ends it");
+    section_.read("restarts_max", kind.restarts_max, "After so many it is given up",
+                  {.bound = Bound::non_negative});
+    read_requires(kind);
+    return keys;
+}
+
+void JobKindReader::read_queue(WorldJob& job) {
+    std::string partition = spec_.partitions[0].name;
+    std::string qos = spec_.slurm.qos[0].name;
+    std::string account = spec_.accounts[0];
+    const auto first = [](const char* what) { return KeyRules{.otherwise = what}; };
+    section_.name("partition", partition, own_names(section_, names_of(spec_.partitions)),
+                  "a [[partition]]", "Where they wait", first("the first"));
+    section_.name("qos", qos, own_names(section_, names_of(spec_.slurm.qos)), "a [[scheduler.qos]]",
+                  "Their QOS", first("the first"));
+    section_.no_effect(unless_under({"slurm"}, spec_));
+    section_.name("account", account, own_names(section_, spec_.accounts),
+                  "a [[scheduler.account]]", "Who pays", first("the first"));
+    section_.no_effect("");
+    job.partition = index_of(names_of(spec_.partitions), partition);
+    job.qos = index_of(names_of(spec_.slurm.qos), qos);
+    job.account = index_of(spec_.accounts, account);
+}
+
+void JobKindReader::read_arrivals(JobSource& source) {
+    Duration at{};
+    section_.read("at", at, "When the first is submitted; of a stream, when it begins",
+                  {.bound = Bound::non_negative});
+    source.like.submit = Instant(at);
+    section_.read("rate", source.rate, "How often one is submitted, at random",
+                  {.bound = Bound::non_negative, .otherwise = "all at once"});
+    source.count = source.rate.per_second > 0 ? jobs_max : 1;
+    section_.read("count", source.count, "How many at most",
+                  {.bound = Bound::non_negative, .otherwise = "1; of a stream any number"});
+    if (source.count > jobs_max) {
+        section_.error("count",
+                       fmt::format("expected at most {}, found {}", jobs_max, source.count));
+        source.count = 1;
+    }
+}
+
+void JobKindReader::read_sizes(JobSource& source) {
+    section_.read("gpus", source.like.gpus, "GPUs of each", {.bound = Bound::count});
+    for (Section& size : section_.sections("size", "One of several sizes, instead of gpus")) {
+        JobSource::Size one;
+        size.read("gpus", one.gpus, "GPUs", {.bound = Bound::count, .required = true});
+        size.read("share", one.share, "How many jobs have it, in proportion to the others",
+                  {.bound = Bound::positive, .required = true});
+        size.finish();
+        source.sizes.push_back(one);
+    }
+    if (!source.sizes.empty() && section_.has("gpus")) {
+        section_.error("gpus", "has no effect beside [[jobs.kind.size]]");
+    }
+    if (source.sizes.empty()) source.sizes.push_back({source.like.gpus, 1, {}});
+}
+
+void JobKindReader::read_work(JobSource& source) {
+    source.mean = std::chrono::hours(1);
+    section_.read("work", source.mean, "Productive time of each, on average",
+                  {.bound = Bound::positive});
+    source.median = source.mean;
+    section_.read("work_median", source.median, "Half of them take less: a log-normal distribution",
+                  {.bound = Bound::positive, .otherwise = "work: all are alike"});
+    if (source.median > source.mean) {
+        section_.error("work_median",
+                       "expected no more than work, the mean of a log-normal distribution");
+        source.median = source.mean;
+    }
+}
+
+void JobKindReader::read_stream(JobSource& source) {
+    WorldJob& job = source.like;
+    read_queue(job);
+    read_arrivals(source);
+    read_sizes(source);
+    job.gpus_per_pod = 0;
+    section_.read("gpus_per_pod", job.gpus_per_pod, "GPUs of a job on each of its nodes",
+                  {.bound = Bound::count, .otherwise = "all of a node"});
+    read_work(source);
+    section_.read("limit", job.limit, "Time limit of each run",
+                  {.bound = Bound::positive, .otherwise = "the partition's"});
+    section_.read("limit_factor", source.limit_factor, "Time limit in proportion to the work",
+                  {.bound = Bound::positive, .otherwise = "limit"});
+    read_as_of_one(source);
+    if (section_.has("limit") && section_.has("limit_factor")) {
+        section_.error("limit_factor", "has no effect beside limit");
+    }
+    read_published(source);
+    section_.no_effect(unless_under({"slurm"}, spec_));
+    section_.read("switches", job.switches_max,
+                  "Leaves that it wants to be on at most (--switches)",
+                  {.bound = Bound::positive, .otherwise = "any number"});
+    job.switches_wait = spec_.slurm.switches_wait_max;
+    section_.read("switches_wait", job.switches_wait, "How long it waits for that",
+                  {.bound = Bound::non_negative, .otherwise = "scheduler.switches_wait_max"});
+    section_.no_effect("");
+}
+
+// What a [job] says of its size and its length.
+void JobKindReader::read_as_of_one(JobSource& source) {
+    std::optional<std::int64_t> nodes;
+    std::optional<Duration> length;
+    section_.read("nodes", nodes, "Whole nodes of each, as of a [job]",
+                  {.bound = Bound::count, .otherwise = "gpus"});
+    section_.read("length", length, "Training time of each, as of a [job]",
+                  {.bound = Bound::positive, .otherwise = "work"});
+    const auto says = [&](const char* key, std::initializer_list<const char*> others) {
+        for (const char* other : others) {
+            if (section_.has(key) && section_.has(other)) {
+                section_.error(other, fmt::format("has no effect beside {}", key));
+            }
+        }
+    };
+    says("nodes", {"gpus", "size", "gpus_per_pod", "stream"});
+    says("length", {"work", "work_median", "stream", "steps"});
+    if (nodes && spec_.groups.size() > 1) {
+        section_.error("nodes", "nodes of several kinds have each their own number of GPUs",
+                       "give gpus");
+    }
+    if (nodes) source.sizes = {{*nodes * gpus_per_node_, 1, {}}};
+    if (length) source.mean = source.median = *length;
+}
+
+// A stream of the catalogue says all of its jobs; how many come, a scenario may.
+void JobKindReader::read_published(JobSource& source) {
+    std::vector<std::string> names = Catalogue::names("job_stream");
+    std::erase(names, "all");
+    std::string name;
+    section_.name("stream", name, names, "a job stream in the catalogue",
+                  "Sizes, work and rate of a published trace's jobs",
+                  {.otherwise = "none: size, work and rate"});
+    if (name.empty()) return;
+    for (const char* key : {"gpus", "size", "work", "work_median"}) {
+        if (section_.has(key)) section_.error(key, "has no effect beside stream");
+    }
+    if (!section_.ok() || section_.describing()) return;
+    if (!section_.has("rate")) {
+        source.rate.per_second = catalogue_.number("job_stream", name, "jobs") /
+                                 seconds(catalogue_.time("job_stream", name, "observation_time"));
+        if (!section_.has("count")) source.count = jobs_max;
+    }
+    const auto shape = shape_of(read_published_stream(catalogue_, name));
+    if (shape) {
+        follow(*shape, source);
+    } else {
+        section_.error("stream", fmt::format("no jobs have the means and medians of {}", name),
+                       "change job_stream." + name + " in [override] back");
+    }
+}
+
+void JobKindReader::read_requires(WorldJobKind& kind) {
+    Section wanted = section_.section("requires");
+    GpuRequest request;
+    wanted.name("gpu", request.kind, catalogue_.all_names("gpu"), "a GPU in the catalogue",
+                "Which GPUs", {.otherwise = "any"});
+    read_slice_request(wanted, section_, spec_, request);
+    wanted.read("gpu_memory", request.memory, "Memory of each GPU at least",
+                {.bound = Bound::positive, .otherwise = "any"});
+    wanted.read("nvlink_domain", request.nvlink_domain,
+                "GPUs that reach each other over NVLink at least",
+                {.bound = Bound::positive, .otherwise = "any, or none"});
+    std::optional<double> capability;
+    wanted.read("compute_capability", capability, "CUDA's, at least",
+                {.bound = Bound::positive, .otherwise = "any"});
+    wanted.finish();
+    if (capability) request.compute_capability10 = std::llround(10 * std::min(*capability, 1000.0));
+    const auto known = std::find(spec_.requests.begin(), spec_.requests.end(), request);
+    kind.request = static_cast<std::uint32_t>(known - spec_.requests.begin());
+    if (known == spec_.requests.end()) spec_.requests.push_back(request);
+}
+
+class TraceJobReader {
+  public:
+    TraceJobReader(Section& jobs, const std::set<std::string>& of_one_size, WorldSpec& spec,
+                   std::vector<WorldJob>& out)
+        : jobs_(jobs), of_one_size_(of_one_size), spec_(spec), out_(out) {}
+
+    void read();
+
+  private:
+    WorldJob job_of_trace(const std::string& name, const std::vector<std::string>& kinds);
+    void add(const JobTrace& trace, const WorldJob& like);
+
+    Section& jobs_;
+    const std::set<std::string>& of_one_size_;
+    WorldSpec& spec_;
+    std::vector<WorldJob>& out_;
+};
+
+WorldJob TraceJobReader::job_of_trace(const std::string& name,
+                                      const std::vector<std::string>& kinds) {
+    WorldJob like;
+    like.gpus_per_pod = 0;
+    if (name.empty()) {
+        like.kind = static_cast<std::uint32_t>(spec_.kinds.size());
+        spec_.kinds.push_back({.name = "trace"});
+    } else {
+        like.kind = index_of(kinds, name);
+        if (spec_.kinds[like.kind].step) {
+            jobs_.error("trace_kind", "a trace says how long its jobs take, and so does a model");
+        }
+        if (of_one_size_.contains(name)) {
+            jobs_.error(
+                "trace_kind",
+                "a trace says how large its jobs are; checkpoint and recovery are worked out "
+                "for the size of the kind",
+                "give checkpoint_interval, checkpoint_stall, restart and restore");
+        }
+        if (!spec_.requests[spec_.kinds[like.kind].request].slice.empty()) {
+            jobs_.error("trace_kind",
+                        "a trace says how many GPUs its jobs have; a slice is less than one");
+        }
+    }
+    return like;
+}
+
+void TraceJobReader::add(const JobTrace& trace, const WorldJob& like) {
+    spec_.trace_ids = trace.ids;
+    const std::vector<std::string> partitions = names_of(spec_.partitions);
+    for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
+        const StreamJob& job = trace.jobs[i];
+        WorldJob one = like;
+        one.submit = Instant(job.submit);
+        one.gpus = job.gpus;
+        one.work = job.duration;
+        one.limit = job.limit;
+        one.trace_row = static_cast<std::uint32_t>(i + 1);
+        if (!trace.partition_names.empty()) {
+            one.partition = index_of(partitions, trace.partition_names[trace.partitions[i]]);
+        }
+        if (!trace.user_names.empty()) {
+            one.account = index_of(spec_.accounts, trace.user_names[trace.users[i]]);
+        }
+        out_.push_back(one);
+    }
+    std::stable_sort(out_.begin(), out_.end(),
+                     [](const WorldJob& a, const WorldJob& b) { return a.submit < b.submit; });
+    if (out_.empty()) return;
+    const Instant first = out_.front().submit;  // the campaign begins with it
+    for (WorldJob& job : out_) job.submit -= first - Instant{};
+}
+
+// Jobs from a file are of the kind that jobs.trace_kind names.
+void TraceJobReader::read() {
+    const std::string path =
+        jobs_.file("trace",
+                   "A file of jobs: CSV, sacct -P, or the Standard Workload Format; its folder is "
+                   "the scenario's");
+    TraceReading reading;
+    jobs_.read("time_unit", reading.time_unit, "Unit of the times in a CSV",
+               {.bound = Bound::positive});
+    jobs_.read("skip_bad", reading.skip_bad, "Malformed lines are left out");
+    const std::vector<std::string> kinds = names_of(spec_.kinds);
+    std::string name;
+    jobs_.name("trace_kind", name, own_names(jobs_, kinds), "a [[jobs.kind]]",
+               "What its jobs are like",
+               {.otherwise = "they save nothing and wait in the first partition"});
+    if (path.empty()) {
+        for (const char* key : {"time_unit", "skip_bad", "trace_kind"}) {
+            if (jobs_.has(key)) jobs_.error(key, "has no effect without jobs.trace");
+        }
+        return;
+    }
+    const WorldJob like = job_of_trace(name, kinds);
+    const JobTrace trace = read_job_trace(path, reading);
+    for (const std::string& text : trace.warnings()) jobs_.warning("trace", text);
+    if (jobs_.has("time_unit") && trace.format != TraceFormat::csv) {
+        jobs_.warning("time_unit", "has no effect: the trace is no CSV");
+    }
+    add(trace, like);
+}
+
+}  // namespace
+
+JobKindKeys read_job_kind(Section& section, Catalogue& catalogue, std::int64_t gpus_per_node,
+                          WorldSpec& spec) {
+    return JobKindReader(section, catalogue, gpus_per_node, spec).read();
+}
+
+std::vector<WorldJob> read_trace_jobs(Section& jobs, const std::set<std::string>& of_one_size,
+                                      WorldSpec& spec) {
+    std::vector<WorldJob> out;
+    TraceJobReader(jobs, of_one_size, spec, out).read();
+    return out;
+}
+
+}  // namespace railyard
