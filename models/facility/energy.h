@@ -37,14 +37,4 @@ struct EnergyUse {
     double kilowatt_hours() const { return meter_joules / joules_per_kilowatt_hour; }
 };
 
-// Hours of the day that have a price of their own; `to` may be smaller than `from`: over midnight.
-struct PricePeriod {
-    double from_hour = 0;
-    double to_hour = 24;
-};
-
-// What was drawn at the meter within these hours, when the campaign begins at midnight. The draw is taken as
-// even over the campaign: a period's share is its share of the campaign's time.
-double meter_joules_in(const EnergyUse& use, const PricePeriod& period);
-
 }  // namespace railyard

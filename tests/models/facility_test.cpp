@@ -86,15 +86,6 @@ TEST_CASE("a profile's energy is its levels', exactly") {
     CHECK(swing.times(32, {100}).peak().value == 32 * 1300 + 100);
 }
 
-TEST_CASE("energy by hours of the day sums to all of it, also over midnight") {
-    EnergyUse use;
-    use.time = std::chrono::hours(24 * 3 + 10);
-    use.meter_joules = 82 * 3.6e6;  // 1 kW
-    CHECK(meter_joules_in(use, {8, 20}) == doctest::Approx((3 * 12 + 2) * 3.6e6));
-    CHECK(meter_joules_in(use, {20, 8}) == doctest::Approx((3 * 12 + 8) * 3.6e6));
-    CHECK(meter_joules_in(use, {0, 24}) == doctest::Approx(use.meter_joules));
-}
-
 TEST_CASE("a GPU approaches its temperature exponentially") {
     const GpuCooling c{{25}, {0.075}, std::chrono::seconds(8)};
     CHECK(c.settled({700}).value == doctest::Approx(77.5));

@@ -68,10 +68,6 @@ Document document_with(std::string_view toml, const std::string& file,
     return out;
 }
 
-std::string canonical_text(const Value& value) {
-    return one_line(canonical(value, "", [](const Value& text, const auto&) { return text.text; }));
-}
-
 // A file that can't be read is reported by whoever reads it.
 std::string PointKeys::digest_of_file(const std::string& path) {
     const auto [found, is_new] = digests_.try_emplace(path);

@@ -34,9 +34,6 @@ class PointKeys {
 Document document_with(std::string_view toml, const std::string& file,
                        const std::vector<std::string>& settings);
 
-// The scenario as JSON, tables sorted by key.
-std::string canonical_text(const Value& value);
-
 // 32 hexadecimal digits of a text.
 std::string digest_of(std::string_view text);
 
