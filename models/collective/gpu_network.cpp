@@ -17,11 +17,6 @@ namespace railyard {
 
 namespace {
 
-// The socket of a GPU, both counted within a node: the first sockets have the first GPUs.
-std::int64_t socket_of(const Pcie& pcie, std::int64_t gpu, std::int64_t gpus) {
-    return gpu * pcie.sockets / gpus;
-}
-
 // Over whom a rank of NCCL's binary tree reaches rank 0; of rank 0 itself none. In the order of ranks: odd
 // ones are leaves, and who is a multiple of 2^k but not of 2^(k+1) is k levels above them. Source: NCCL's
 // graph/trees.cc.
@@ -51,10 +46,30 @@ class Round {
     std::size_t first_;
 };
 
+// Bytes/s of the network's links that are left for data.
+std::vector<double> network_capacities(const Node& node, const Topology& topology) {
+    std::vector<double> out = topology.capacities();
+    for (double& c : out) c *= node.wire_share;
+    return out;
+}
+
 // What a group moves out of a node for each byte that one of its GPUs there sends, `g` GPUs of `n`; inside
 // one node, what a GPU moves.
 double moved_outside(double g, double n) {
     return g < n ? g * (n - g) / (n - 1) : 1;
+}
+
+// False: one of its switches is part of as many trees as it can be.
+bool find_room(const AggregationTree& tree, const Topology& topology,
+               std::vector<std::int64_t>& trees_at) {
+    std::vector<VertexId> switches;
+    for (const AggregationTree::Branch& branch : tree.branches) switches.push_back(branch.parent);
+    std::sort(switches.begin(), switches.end());
+    switches.erase(std::unique(switches.begin(), switches.end()), switches.end());
+    return std::all_of(switches.begin(), switches.end(), [&](VertexId v) {
+        const std::int64_t trees = topology.switch_model(v).sharp_trees;
+        return ++trees_at[v] <= trees;
+    });
 }
 
 }  // namespace
@@ -63,34 +78,15 @@ GpuNetwork::GpuNetwork(const Node& node, const Topology& topology, RoutingSpec r
     : topology_(topology),
       routing_(routing),
       router_(topology, routing),
-      pcie_(node.pcie),
-      gpus_per_node_(node.gpus),
-      nics_per_node_(node.nics),
-      domain_(node.nvlink ? node.nvlink_domain : 1),
-      switches_per_node_((node.gpus + node.pcie.gpus_per_switch - 1) / node.pcie.gpus_per_switch),
+      capacity_(network_capacities(node, topology)),
+      inside_(node, topology.nodes(), capacity_),
       nic_bytes_per_s_(node.nic_bandwidth.bytes_per_second()) {
-    RY_CHECK(topology.nics_per_node() == nics_per_node_);
-    const std::int64_t nodes = topology.nodes();
-    capacity_ = topology.capacities();
-    for (double& c : capacity_) c *= node.wire_share;
-    const auto section = [&](std::int64_t count, double bytes_per_s) {
-        const auto first = static_cast<LinkId>(capacity_.size());
-        capacity_.resize(capacity_.size() + static_cast<std::size_t>(count), bytes_per_s);
-        return first;
-    };
-    gpu_first_ = section(nodes * gpus_per_node_ * gpu_links, pcie_.link_bytes_per_s);
-    for (std::int64_t g = 0; g < nodes * gpus_per_node_; ++g) {
-        capacity_[gpu_link(g, bounce_out)] = pcie_.bounce_bytes_per_s;
-        capacity_[gpu_link(g, bounce_in)] = pcie_.bounce_bytes_per_s;
-    }
-    nic_first_ = section(nodes * nics_per_node_ * 2, node.nic_bandwidth.bytes_per_second());
-    switch_first_ = section(nodes * switches_per_node_ * 2, pcie_.link_bytes_per_s);
-    socket_first_ = section(nodes * 2, pcie_.socket_bytes_per_s);
+    RY_CHECK(topology.nics_per_node() == node.nics);
     likeness_.add_all(static_cast<std::int64_t>(routing_.policy), routing_.queue_pairs,
-                      routing_.hash_polarized, gpus_per_node_, nics_per_node_, domain_,
-                      pcie_.gpus_per_switch, pcie_.sockets, pcie_.acs, pcie_.peer_to_peer);
-    likeness_.add_all(node.wire_share, nic_bytes_per_s_, pcie_.link_bytes_per_s,
-                      pcie_.bounce_bytes_per_s, pcie_.socket_bytes_per_s);
+                      routing_.hash_polarized);
+    inside_.add_to(likeness_);
+    likeness_.add_all(node.wire_share, nic_bytes_per_s_, node.pcie.link_bytes_per_s,
+                      node.pcie.bounce_bytes_per_s, node.pcie.socket_bytes_per_s);
 }
 
 GpuNetwork GpuNetwork::rehashed(std::uint64_t seed) {
@@ -101,124 +97,29 @@ GpuNetwork GpuNetwork::rehashed(std::uint64_t seed) {
 }
 
 void GpuNetwork::degrade(const PartFault& fault) {
-    const std::int64_t gpu = fault.node * gpus_per_node_ + fault.index;
-    const auto slow = [&](LinkId out, LinkId in) {
-        capacity_[out] *= fault.speed;
-        capacity_[in] *= fault.speed;
-    };
     if (fault.part == Part::gpu || fault.part == Part::hbm) return;  // its links are sound
     likeness_.add_all(static_cast<int>(fault.part), fault.node, fault.index, fault.speed);
-    switch (fault.part) {
-        case Part::gpu:
-        case Part::hbm:
-            return;
-        case Part::nvlink:
-            return nvlink_faults_.push_back(fault);
-        case Part::pcie:
-            return slow(gpu_link(gpu, pcie_out), gpu_link(gpu, pcie_in));
-        case Part::nic: {
-            const VertexId nic = topology_.nic(fault.node, fault.index);
-            return slow(nic_link(nic, 0), nic_link(nic, 1));
-        }
-    }
-}
-
-bool GpuNetwork::same_domain(std::int64_t a, std::int64_t b) const {
-    return node_of(a) == node_of(b) &&
-           (a % gpus_per_node_) / domain_ == (b % gpus_per_node_) / domain_;
-}
-
-std::int64_t GpuNetwork::nearest_nic(std::int64_t gpu) const {
-    return (gpu % gpus_per_node_) * nics_per_node_ / gpus_per_node_;
-}
-
-std::int64_t GpuNetwork::nearest_gpu(std::int64_t nic) const {
-    // The first of the GPUs that share a NIC; the one GPU of several NICs.
-    const std::int64_t round_up = nics_per_node_ < gpus_per_node_ ? nics_per_node_ - 1 : 0;
-    return (nic * gpus_per_node_ + round_up) / nics_per_node_;
-}
-
-bool GpuNetwork::is_near(std::int64_t gpu, std::int64_t nic) const {
-    return nearest_nic(gpu) == nic || nearest_gpu(nic) == local(gpu);
-}
-
-std::vector<std::int64_t> GpuNetwork::nics_of(std::span<const std::int64_t> gpus) const {
-    std::vector<std::int64_t> nics;
-    for (std::int64_t nic = 0; nic < nics_per_node_; ++nic) {
-        if (std::any_of(gpus.begin(), gpus.end(),
-                        [&](std::int64_t g) { return is_near(g, nic); })) {
-            nics.push_back(nic);
-        }
-    }
-    return nics;
-}
-
-LinkId GpuNetwork::switch_link(std::int64_t gpu, int which) const {
-    const std::int64_t index =
-        node_of(gpu) * switches_per_node_ + (gpu % gpus_per_node_) / pcie_.gpus_per_switch;
-    return switch_first_ + static_cast<LinkId>(index * 2 + which);
-}
-
-// By the root complex from the PCIe switch of one GPU to that of another of the node.
-void GpuNetwork::between_switches(std::int64_t from, std::int64_t to, float share,
-                                  std::vector<Usage>& out) const {
-    out.push_back({switch_link(from, 0), share});
-    const std::int64_t socket = socket_of(pcie_, local(from), gpus_per_node_);
-    if (socket != socket_of(pcie_, local(to), gpus_per_node_)) {
-        out.push_back({socket_link(node_of(from), socket > 0), share});
-    }
-    out.push_back({switch_link(to, 1), share});
-}
-
-// Over PCIe.
-void GpuNetwork::inside_node(std::int64_t from, std::int64_t to, float share,
-                             std::vector<Usage>& out) const {
-    if (same_domain(from, to)) return;
-    out.push_back({gpu_link(from, pcie_out), share});
-    const bool one_switch = switch_link(from, 0) == switch_link(to, 0);
-    if (!one_switch || pcie_.acs || !pcie_.peer_to_peer) {
-        between_switches(from, to, share, out);
-    }
-    if (!pcie_.peer_to_peer) {
-        out.push_back({gpu_link(from, bounce_out), share});
-        out.push_back({gpu_link(to, bounce_in), share});
-    }
-    out.push_back({gpu_link(to, pcie_in), share});
-}
-
-// Between a GPU and a NIC of its node, under the switch of the GPU that is nearest to the NIC.
-void GpuNetwork::to_nic(std::int64_t gpu, std::int64_t nic, bool outwards, float share,
-                        std::vector<Usage>& out) const {
-    const std::int64_t other = node_of(gpu) * gpus_per_node_ + nearest_gpu(nic);
-    out.push_back({gpu_link(gpu, outwards ? pcie_out : pcie_in), share});
-    const bool one_switch = switch_link(gpu, 0) == switch_link(other, 0);
-    if (!one_switch || pcie_.acs || !pcie_.peer_to_peer) {
-        between_switches(outwards ? gpu : other, outwards ? other : gpu, share, out);
-    }
-    if (!pcie_.peer_to_peer) {
-        out.push_back({gpu_link(gpu, outwards ? bounce_out : bounce_in), share});
-    }
-    out.push_back({nic_link(topology_.nic(node_of(gpu), nic), outwards ? 0 : 1), share});
+    if (fault.part == Part::nvlink) nvlink_faults_.push_back(fault);
+    for (const LinkId link : inside_.links_of(fault)) capacity_[link] *= fault.speed;
 }
 
 void GpuNetwork::connect(const Hop& hop, std::vector<Usage>& out) {
-    if (node_of(hop.from) == node_of(hop.to)) {
-        inside_node(hop.from, hop.to, hop.share, out);
+    if (inside_.node_of(hop.from) == inside_.node_of(hop.to)) {
+        inside_.between(hop.from, hop.to, hop.share, out);
         return;
     }
     // A GPU that is not next to the NIC, or on the other socket, hands over to one that is next to it, where
     // NVLink reaches that (NCCL's PXN).
     const auto proxy = [&](std::int64_t gpu, std::int64_t nic) {
-        const std::int64_t near = node_of(gpu) * gpus_per_node_ + nearest_gpu(nic);
-        const bool far = !is_near(gpu, nic) || socket_of(pcie_, local(gpu), gpus_per_node_) !=
-                                                   socket_of(pcie_, local(near), gpus_per_node_);
-        return far && same_domain(gpu, near) ? near : gpu;
+        const std::int64_t near = inside_.nearest_gpu(inside_.node_of(gpu), nic);
+        const bool far = !inside_.is_near(gpu, nic) || !inside_.same_socket(gpu, near);
+        return far && inside_.same_domain(gpu, near) ? near : gpu;
     };
     const std::int64_t sender = proxy(hop.from, hop.rail);
     const std::int64_t receiver = proxy(hop.to, hop.rail);
-    to_nic(sender, hop.rail, true, hop.share, out);
-    const VertexId a = topology_.nic(node_of(hop.from), hop.rail);
-    const VertexId b = topology_.nic(node_of(hop.to), hop.rail);
+    inside_.to_nic(sender, hop.rail, true, hop.share, out);
+    const VertexId a = topology_.nic(inside_.node_of(hop.from), hop.rail);
+    const VertexId b = topology_.nic(inside_.node_of(hop.to), hop.rail);
     const std::size_t first = out.size();
     const std::uint64_t label = static_cast<std::uint64_t>(hop.from) + (hop.connection << 32U);
     if (!router_.route(a, b, label, out)) {
@@ -229,15 +130,15 @@ void GpuNetwork::connect(const Hop& hop, std::vector<Usage>& out) {
     if (cables_used_) cables_used_->add(a, b, route);
     for (std::size_t i = first; i < out.size(); ++i) out[i].share *= hop.share;
     if (closer_) hops_.push_back({a, b, hop.share, label});
-    to_nic(receiver, hop.rail, false, hop.share, out);
+    inside_.to_nic(receiver, hop.rail, false, hop.share, out);
 }
 
 // On the rail of the receiver, so that every message stays on one; on all NICs that it has to itself.
 void GpuNetwork::connect_by_receiver(std::int64_t from, std::int64_t to, float share,
                                      std::vector<Usage>& out) {
-    const std::int64_t nics = std::max<std::int64_t>(1, nics_per_node_ / gpus_per_node_);
+    const std::int64_t nics = inside_.nics_per_gpu();
     for (std::int64_t i = 0; i < nics; ++i) {
-        connect({from, to, nearest_nic(to) + i, share / static_cast<float>(nics)}, out);
+        connect({from, to, inside_.nearest_nic(to) + i, share / static_cast<float>(nics)}, out);
     }
 }
 
@@ -250,14 +151,18 @@ void GpuNetwork::Streams::close(std::size_t first, double group_bytes_per_byte,
     factor.push_back(group_bytes_per_byte);
 }
 
-std::vector<GpuNetwork::Members> GpuNetwork::members_of(const GpuGroup& group) const {
+std::vector<GpuNetwork::Members> GpuNetwork::members_of(const GpuGroup& group,
+                                                        bool by_domain) const {
     std::vector<Members> parts;
     parts.reserve(group.size());
+    const auto together = [&](std::int64_t a, std::int64_t b) {
+        return by_domain ? inside_.same_domain(a, b) : inside_.node_of(a) == inside_.node_of(b);
+    };
     for (std::size_t i = 0; i < group.size();) {
         std::size_t end = i + 1;
-        while (end < group.size() && node_of(group[end]) == node_of(group[i])) ++end;
+        while (end < group.size() && together(group[end], group[i])) ++end;
         const std::span<const std::int64_t> gpus(group.data() + i, end - i);
-        parts.push_back({gpus, nics_of(gpus)});
+        parts.push_back({gpus, inside_.nics_of(gpus)});
         i = end;
     }
     return parts;
@@ -265,7 +170,7 @@ std::vector<GpuNetwork::Members> GpuNetwork::members_of(const GpuGroup& group) c
 
 std::int64_t GpuNetwork::gpu_near(const Members& part, std::int64_t nic) const {
     const auto near = std::find_if(part.gpus.begin(), part.gpus.end(),
-                                   [&](std::int64_t g) { return is_near(g, nic); });
+                                   [&](std::int64_t g) { return inside_.is_near(g, nic); });
     return near == part.gpus.end() ? part.gpus.front() : *near;
 }
 
@@ -281,7 +186,7 @@ void GpuNetwork::add_ring(const GpuGroup& group, Streams& streams) {
             const std::size_t count = part.gpus.size();
             const Round gpu(part.gpus, gpu_near(part, nic(part)));
             for (std::size_t k = 0; k + 1 < count; ++k) {
-                inside_node(gpu[k], gpu[k + 1], 1, streams.usages);
+                inside_.between(gpu[k], gpu[k + 1], 1, streams.usages);
             }
             connect({gpu[count - 1], gpu_near(next, nic(next)), nic(part)}, streams.usages);
         }
@@ -299,8 +204,8 @@ void GpuNetwork::add_double_tree(const GpuGroup& group, Streams& streams) {
         for (const Members& part : parts) {
             const Round gpu(part.gpus, gpu_near(part, nic(part)));
             for (std::size_t k = 0; k + 1 < part.gpus.size(); ++k) {
-                inside_node(gpu[k + 1], gpu[k], 1, streams.usages);
-                inside_node(gpu[k], gpu[k + 1], 1, streams.usages);
+                inside_.between(gpu[k + 1], gpu[k], 1, streams.usages);
+                inside_.between(gpu[k], gpu[k + 1], 1, streams.usages);
             }
         }
         const auto part_of = [&](std::size_t rank) -> const Members& {
@@ -318,29 +223,10 @@ void GpuNetwork::add_double_tree(const GpuGroup& group, Streams& streams) {
     }
 }
 
-// False: one of its switches is part of as many trees as it can be.
-bool GpuNetwork::find_room(const AggregationTree& tree) {
-    std::vector<VertexId> switches;
-    for (const AggregationTree::Branch& branch : tree.branches) switches.push_back(branch.parent);
-    std::sort(switches.begin(), switches.end());
-    switches.erase(std::unique(switches.begin(), switches.end()), switches.end());
-    return std::all_of(switches.begin(), switches.end(), [&](VertexId v) {
-        const std::int64_t trees = topology_.switch_model(v).sharp_trees;
-        return ++trees_at_[v] <= trees;
-    });
-}
-
 // The GPUs of an NVLink domain add up there first: into each of its NICs goes the sum, from the GPU next to
 // it, over a tree for each port.
 bool GpuNetwork::add_switch_trees(const GpuGroup& group, Streams& streams) {
-    std::vector<Members> parts;
-    for (std::size_t i = 0; i < group.size();) {
-        std::size_t end = i + 1;
-        while (end < group.size() && same_domain(group[end], group[i])) ++end;
-        const std::span<const std::int64_t> gpus(group.data() + i, end - i);
-        parts.push_back({gpus, nics_of(gpus)});
-        i = end;
-    }
+    const std::vector<Members> parts = members_of(group, true);
     if (parts.size() == 1) return true;
     const std::size_t rails = parts[0].nics.size();
     for (std::size_t c = 0; c < rails; ++c) {
@@ -349,16 +235,16 @@ bool GpuNetwork::add_switch_trees(const GpuGroup& group, Streams& streams) {
         for (const Members& part : parts) {
             const std::int64_t nic = part.nics[c % part.nics.size()];
             const std::int64_t near = gpu_near(part, nic);
-            to_nic(near, nic, true, 1, inside);
-            to_nic(near, nic, false, 1, inside);
-            nics.push_back(topology_.nic(node_of(near), nic));
+            inside_.to_nic(near, nic, true, 1, inside);
+            inside_.to_nic(near, nic, false, 1, inside);
+            nics.push_back(topology_.nic(inside_.node_of(near), nic));
         }
         const std::size_t ports = topology_.up_links(nics[0]).size();
         const std::vector<AggregationTree> trees =
             aggregation_trees(topology_, nics, streams.ends.size() / ports);
         if (trees.empty()) return false;
         for (const AggregationTree& tree : trees) {
-            if (!find_room(tree)) return false;
+            if (!find_room(tree, topology_, trees_at_)) return false;
             const std::size_t first = streams.usages.size();
             streams.usages.insert(streams.usages.end(), inside.begin(), inside.end());
             const std::vector<Usage> links = tree.usages();
@@ -384,7 +270,7 @@ void GpuNetwork::look_closer(const Streams& streams, LinkId bottleneck, GroupRat
         factor.push_back(streams.factor[i]);
     }
     if (through.empty()) return;
-    if (bottleneck < gpu_first_) {
+    if (!inside_.has(bottleneck)) {
         out.bytes_per_s = nic_bytes_per_s_ * *std::min_element(factor.begin(), factor.end());
         out.bottleneck = "the NICs";
     }
@@ -398,7 +284,7 @@ void GpuNetwork::look_closer(const Streams& streams, LinkId bottleneck, GroupRat
 }
 
 bool GpuNetwork::tells_load_of(LinkId link) const {
-    if (link >= gpu_first_) return false;
+    if (inside_.has(link)) return false;
     const Link& of = topology_.links()[link];
     const bool of_nic = topology_.level(of.from) == 0 || topology_.level(of.to) == 0;
     return loads_of_nics_ || !of_nic;
@@ -429,7 +315,7 @@ LinkLoads GpuNetwork::loads_of(const Streams& streams, double group_bytes_per_s)
 double GpuNetwork::nvlink_left(std::span<const GpuGroup> groups) const {
     double left = 1;
     for (const PartFault& fault : nvlink_faults_) {
-        const std::int64_t gpu = fault.node * gpus_per_node_ + fault.index;
+        const std::int64_t gpu = inside_.first_gpu(fault.node) + fault.index;
         for (const GpuGroup& group : groups) {
             if (std::find(group.begin(), group.end(), gpu) != group.end()) {
                 left = std::min(left, fault.speed);
@@ -608,7 +494,7 @@ GroupRate GpuNetwork::all_to_all_by_loads(std::span<const GpuGroup> groups) {
             heed_cancel();
             std::int64_t neighbours = 0;
             for (const std::int64_t to : group) {
-                neighbours += node_of(to) == node_of(from);
+                neighbours += inside_.node_of(to) == inside_.node_of(from);
                 if (to == from) continue;
                 path.clear();
                 connect_by_receiver(from, to, share, path);
@@ -633,7 +519,7 @@ GroupRate GpuNetwork::all_to_all_by_loads(std::span<const GpuGroup> groups) {
     out.bottleneck = link_name(busiest);
     if (keep_loads_) {
         out.loads.flow_bytes_per_s = pace(busiest);
-        for (LinkId link = 0; link < gpu_first_; ++link) {
+        for (LinkId link = 0; link < inside_.first(); ++link) {
             if (load[link] == 0 || !tells_load_of(link)) continue;
             out.loads.links.push_back({link, load[link], capacity_[link]});
         }
@@ -667,7 +553,7 @@ GroupRate GpuNetwork::all_to_all(std::span<const GpuGroup> groups) {
                 std::int64_t neighbours = 0;  // in its own node, itself included
                 const float share = 1 / static_cast<float>(group.size() - 1);
                 for (const std::int64_t to : group) {
-                    neighbours += node_of(to) == node_of(from);
+                    neighbours += inside_.node_of(to) == inside_.node_of(from);
                     if (to != from) connect_by_receiver(from, to, share, streams.usages);
                 }
                 streams.close(first,
@@ -698,30 +584,9 @@ GroupRate GpuNetwork::send(std::span<const GpuGroup> groups) {
 }
 
 std::string GpuNetwork::link_name(LinkId link) const {
-    if (link < gpu_first_) {
-        return fmt::format("{} -> {}", topology_.name(topology_.links()[link].from),
-                           topology_.name(topology_.links()[link].to));
-    }
-    const auto place = [&](LinkId first, std::int64_t per_node, std::int64_t each) {
-        const std::int64_t index = (link - first) / each;
-        return std::pair(index / per_node, index % per_node);
-    };
-    if (link < nic_first_) {
-        constexpr const char* names[] = {"PCIe out of", "PCIe into", "host memory out of",
-                                         "host memory into"};
-        const auto [node, gpu] = place(gpu_first_, gpus_per_node_, gpu_links);
-        return fmt::format("{} node-{}.gpu-{}", names[(link - gpu_first_) % gpu_links], node, gpu);
-    }
-    if (link < switch_first_) {
-        const auto [node, nic] = place(nic_first_, nics_per_node_, 2);
-        return fmt::format("{} node-{}.nic-{}", (link - nic_first_) % 2 == 0 ? "out by" : "in by",
-                           node, nic);
-    }
-    if (link < socket_first_) {
-        const auto [node, index] = place(switch_first_, switches_per_node_, 2);
-        return fmt::format("root complex of node-{}, PCIe switch {}", node, index);
-    }
-    return fmt::format("between the sockets of node-{}", (link - socket_first_) / 2);
+    if (inside_.has(link)) return inside_.name(link);
+    return fmt::format("{} -> {}", topology_.name(topology_.links()[link].from),
+                       topology_.name(topology_.links()[link].to));
 }
 
 }  // namespace railyard

@@ -21,6 +21,7 @@
 
 #include "models/collective/algorithm.h"
 #include "models/collective/cables_used.h"
+#include "models/collective/node_links.h"
 #include "models/fabric/fabric.h"
 #include "models/hardware/hardware.h"
 #include "sim/fingerprint.h"
@@ -160,35 +161,20 @@ class GpuNetwork {
         std::uint64_t connection = 0;  // of those between the same two GPUs
     };
 
-    std::int64_t node_of(std::int64_t gpu) const { return gpu / gpus_per_node_; }
-    std::int64_t local(std::int64_t gpu) const { return gpu % gpus_per_node_; }
-    bool same_domain(std::int64_t a, std::int64_t b) const;
-    std::int64_t nearest_nic(std::int64_t gpu) const;  // of its node
-    std::int64_t nearest_gpu(std::int64_t nic) const;  // by its place in the node
-    bool is_near(std::int64_t gpu, std::int64_t nic) const;
-    std::vector<std::int64_t> nics_of(std::span<const std::int64_t> gpus) const;
-
-    void between_switches(std::int64_t from, std::int64_t to, float share,
-                          std::vector<Usage>& out) const;
-    void inside_node(std::int64_t from, std::int64_t to, float share,
-                     std::vector<Usage>& out) const;
-    void to_nic(std::int64_t gpu, std::int64_t nic, bool outwards, float share,
-                std::vector<Usage>& out) const;
     void connect(const Hop& hop, std::vector<Usage>& out);
     void connect_by_receiver(std::int64_t from, std::int64_t to, float share,
                              std::vector<Usage>& out);
-    // A group's GPUs in one node, and the NICs next to them.
+    // A group's GPUs in one node, or in one NVLink domain of it, and the NICs next to them.
     struct Members {
         std::span<const std::int64_t> gpus;
         std::vector<std::int64_t> nics;
     };
-    std::vector<Members> members_of(const GpuGroup& group) const;
+    std::vector<Members> members_of(const GpuGroup& group, bool by_domain = false) const;
     // The one of them that is next to the NIC, or the first.
     std::int64_t gpu_near(const Members& part, std::int64_t nic) const;
     void add_ring(const GpuGroup& group, Streams& streams);
     void add_double_tree(const GpuGroup& group, Streams& streams);
     bool add_switch_trees(const GpuGroup& group, Streams& streams);
-    bool find_room(const AggregationTree& tree);
     void look_closer(const Streams& streams, LinkId bottleneck, GroupRate& rate);
     // The link that holds the slowest up, and what its group moves in a second.
     std::pair<LinkId, double> slowest_flow(const Streams& streams) const;
@@ -200,22 +186,6 @@ class GpuNetwork {
     bool tells_load_of(LinkId link) const;  // whether LinkLoads have it
     LinkLoads loads_of(const Streams& streams, double group_bytes_per_s) const;
 
-    LinkId gpu_link(std::int64_t gpu, int which) const {
-        return gpu_first_ + static_cast<LinkId>(gpu * gpu_links + which);
-    }
-    // The NIC's own end of PCIe; 0: towards the network, 1: from it.
-    LinkId nic_link(std::int64_t nic, int which) const {
-        return nic_first_ + static_cast<LinkId>(nic * 2 + which);
-    }
-    // The link of the PCIe switch above a GPU; 0: up to the root complex, 1: down.
-    LinkId switch_link(std::int64_t gpu, int which) const;
-    // Between the sockets of a node, per direction.
-    LinkId socket_link(std::int64_t node, int which) const {
-        return socket_first_ + static_cast<LinkId>(node * 2 + which);
-    }
-
-    enum : int { pcie_out, pcie_in, bounce_out, bounce_in, gpu_links };
-
     const Topology& topology_;
     RoutingSpec routing_;
     Router router_;
@@ -225,17 +195,9 @@ class GpuNetwork {
     double far_share_ = 0;
     double hops_of_ring_ = 0;
     double far_hops_of_ring_ = 0;
-    Pcie pcie_;
-    std::int64_t gpus_per_node_;
-    std::int64_t nics_per_node_;
-    std::int64_t domain_;  // GPUs; 1: no NVLink
-    std::int64_t switches_per_node_;
+    std::vector<double> capacity_;  // bytes/s, of the network's links, then of those inside nodes
+    NodeLinks inside_;
     double nic_bytes_per_s_;
-    LinkId gpu_first_;
-    LinkId nic_first_;
-    LinkId switch_first_;
-    LinkId socket_first_;
-    std::vector<double> capacity_;
     std::vector<PartFault> nvlink_faults_;
     std::vector<std::int64_t> trees_at_;  // by vertex, of the reduction that is being put together
     NetworkStream hops_;                  // of the stream that is being put together
