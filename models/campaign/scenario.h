@@ -23,23 +23,7 @@ enum class Fidelity : std::uint8_t { analytic, flow, packet };
 const std::vector<std::string>& fidelity_names();
 const std::vector<std::string>& value_choice_names();  // in the order of ValueChoice
 
-// Who writes a checkpoint, and into how many files.
-struct CheckpointWriters {
-    std::int64_t ranks = 1;
-    std::int64_t nodes = 1;
-    std::int64_t files = 1;
-    Bandwidth serialization;  // of one rank
-};
-
 struct WorldScenario;
-
-// The plan of one of the job's stages.
-struct StagePlan {
-    std::string name;
-    ParallelPlan plan;
-    std::int64_t nodes = 0;
-    std::vector<MemoryUse> memory;  // per GPU
-};
 
 // How nodes are housed, in runs in order of their number.
 struct ClusterLayout {
@@ -48,6 +32,27 @@ struct ClusterLayout {
     std::int64_t racks_per_pdu = 4;
     std::int64_t racks_per_cdu = 8;
     std::int64_t nodes_per_wave = 32;
+};
+
+// [run]
+struct CampaignSpec {
+    std::string file;
+    std::string title;
+    std::uint64_t seed = 1;
+    std::int64_t replicas = 1;
+    Duration duration{};          // the campaign's length; zero: until the job is done
+    std::int64_t events_max = 0;  // per replica
+    Fidelity fidelity = Fidelity::analytic;
+    std::int64_t network_draws = 1;  // how many to make
+};
+
+// [cluster]
+struct ClusterSpec {
+    Node node;
+    NodePool::Spec nodes;
+    ClusterLayout layout;
+    std::vector<PartFault> faults;
+    std::vector<Duration> fault_costs;  // what each, alone, adds to a step
 };
 
 struct Scenario;
@@ -61,7 +66,14 @@ struct ScenarioPhase {
     std::shared_ptr<const Scenario> as{};  // all that is there
 };
 
-struct Scenario {
+// A spec of each folder, read there; and what the campaign makes of several of them.
+struct Scenario : CampaignSpec,
+                  CatalogueSpec,
+                  ClusterSpec,
+                  NetworksSpec,
+                  StoresSpec,
+                  TrainingSpec,
+                  FailuresSpec {
     // The compiler's own, made once, in scenario.cpp: each source that uses one would make them again.
     Scenario();
     Scenario(const Scenario&);
@@ -70,41 +82,9 @@ struct Scenario {
     Scenario& operator=(Scenario&&) noexcept;
     ~Scenario();
 
-    std::string file;
-    std::string title;
-
-    std::uint64_t seed = 1;
-    std::int64_t replicas = 1;
-    Duration duration{};          // the campaign's length; zero: until the job is done
-    std::int64_t events_max = 0;  // per replica
-
-    Node node;
-    Fidelity fidelity = Fidelity::analytic;
-    std::int64_t network_draws = 1;  // how many to make
     std::vector<NetworkDraw>
-        draws;  // of the network's luck, by which replicas differ; none: there is none
-    std::vector<PartFault> faults;
-    std::vector<Duration> fault_costs;     // what each, alone, adds to a step
-    std::vector<ClusterNetwork> networks;  // compute, storage, management
-    bool converged = false;                // storage traffic uses the compute network
-    bool own_class = false;                // and there in a traffic class of its own
-    Bandwidth server_write_bandwidth;      // of one storage server
-    std::vector<StoreSetup> stores;        // [storage], then [object_store] if it is there
-    bool fair_by_job = false;              // of stores: jobs have equal shares, whatever their size
-    std::optional<Bandwidth> gpu_path;     // of a node's GPU memory to the storage NICs
-    std::vector<NeighbourSpec> neighbours;
-    WindowSpec window;
-    ClusterLayout layout;
-    NodePool::Spec nodes;
-    JobSpec job;
-    bool failures = true;  // false: nothing fails
-    std::vector<FailureCause> causes;
-    NetworkFaults network_faults;         // of the compute network, in mid-campaign
-    std::vector<PartFault> slow_parts;    // what the conditions of causes are, by bit
-    std::vector<double> given_slowdowns;  // of a step that was given: by these, as shares
-
-    bool given_step = false;                 // job.step.time: nothing models a step
-    std::shared_ptr<const StepTrace> trace;  // job.trace: the step, instead of the model's
+        draws;            // of the network's luck, by which replicas differ; none: there is none
+    std::string no_path;  // set when the network cuts the job's ranks off: nothing can advance
     PowerSpec power;
     std::optional<CostSetup> cost;  // with [cost]
     std::int64_t world_gpus = 0;
@@ -112,37 +92,6 @@ struct Scenario {
     // When the cluster changes on some days: all its phases. What else stands here is as in the first
     // phase but for the length, the estimates, the causes and the cost. Empty: it stays as it is.
     std::vector<ScenarioPhase> phases;
-
-    // For people, and for metrics that need them.
-    TransformerModel model;  // name empty: the step was given, not modelled
-    ParallelPlan plan;
-    std::vector<StagePlan> stages;  // of JobSpec::stages
-    CollectiveConstants collective_constants;
-    StepError step_error;               // of a modelled step
-    StepTime analytic_step;             // of the same plan and faults, whatever the fidelity
-    std::optional<StepTime> fair_step;  // likewise by fair shares; fidelity = "packet" only
-    std::string no_path;  // set when the network cuts the job's ranks off: nothing can advance
-    ParameterBytes parameter_bytes;
-    double optimizer_traffic = 0;     // bytes per parameter and step
-    std::vector<MemoryUse> memory;    // per GPU; empty without a model
-    std::optional<DataLoading> data;  // what the job trains on; none: nothing is read
-    Bytes checkpoint_size;
-    Bytes image;          // that each node reads as it starts; 0: every node has it
-    Bytes dataset_index;  // that each rank reads as it starts
-    CheckpointWriters checkpoint_writers;
-    std::string checkpoint_description;
-    Duration
-        checkpoint_upload{};  // behind the job's back until it is safe, with the store to itself
-    // Set when checkpoints come at an interval of time: the name of the clock that counts it.
-    std::string checkpoint_clock;
-    std::int64_t tokens_per_step = 0;
-
-    // What the scenario makes of the catalogue, for those that read more of it.
-    ValueChoice values = ValueChoice::corrected;
-    Value overrides;
-    Perturbations perturbations;
-    std::shared_ptr<OverridesRead> overrides_read;  // set while somebody notes them
-    std::shared_ptr<const OwnEntries> own_entries;
 
     std::vector<Estimate> estimates;  // every estimate that was read, from scenario and catalogue
     std::vector<Diagnostic> warnings;

@@ -138,4 +138,13 @@ struct StandaloneCatalogue {
     Catalogue catalogue;
 };
 
+// What a scenario makes of the catalogue: [catalogue], [override], and entries of its own.
+struct CatalogueSpec {
+    ValueChoice values = ValueChoice::corrected;
+    Value overrides;
+    Perturbations perturbations;
+    std::shared_ptr<OverridesRead> overrides_read;  // set while somebody notes them
+    std::shared_ptr<const OwnEntries> own_entries;
+};
+
 }  // namespace railyard

@@ -26,4 +26,12 @@ struct WindowSpec {
 // traffic is to them.
 WindowSpec read_window(Section& top, const WindowContext& context);
 
+// The cluster's networks, and what is sent over them in a packet window: [fabric], [window].
+struct NetworksSpec {
+    std::vector<ClusterNetwork> networks;  // compute, storage, management
+    bool converged = false;                // storage traffic uses the compute network
+    bool own_class = false;                // and there in a traffic class of its own
+    WindowSpec window;
+};
+
 }  // namespace railyard

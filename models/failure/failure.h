@@ -41,6 +41,12 @@ std::vector<FailureCause> read_failure_profile(Catalogue& catalogue, const std::
                                                const std::string& generation,
                                                std::int64_t gpus_per_node);
 
+// [failures], but for what its nodes have.
+struct FailuresSpec {
+    bool failures = true;  // false: nothing fails
+    std::vector<FailureCause> causes;
+};
+
 // A Poisson stream of strikes on the job's nodes, one stream per cause. Its instants depend on the
 // seed, the replica and the cause alone. It runs at the rate of the worst node, and each node accepts
 // its share of the strikes (thinning), so that curing a lemon moves no other strike.
