@@ -237,54 +237,38 @@ void JobKindReader::read_requires(WorldJobKind& kind) {
     if (known == spec_.requests.end()) spec_.requests.push_back(request);
 }
 
-class TraceJobReader {
-  public:
-    TraceJobReader(Section& jobs, const std::set<std::string>& of_one_size, WorldSpec& spec,
-                   std::vector<WorldJob>& out)
-        : jobs_(jobs), of_one_size_(of_one_size), spec_(spec), out_(out) {}
-
-    void read();
-
-  private:
-    WorldJob job_of_trace(const std::string& name, const std::vector<std::string>& kinds);
-    void add(const JobTrace& trace, const WorldJob& like);
-
-    Section& jobs_;
-    const std::set<std::string>& of_one_size_;
-    WorldSpec& spec_;
-    std::vector<WorldJob>& out_;
-};
-
-WorldJob TraceJobReader::job_of_trace(const std::string& name,
-                                      const std::vector<std::string>& kinds) {
+// What jobs from a file have in common: they are of the kind that jobs.trace_kind names.
+WorldJob job_of_trace(Section& jobs, const std::string& name,
+                      const std::set<std::string>& of_one_size, WorldSpec& spec) {
     WorldJob like;
     like.gpus_per_pod = 0;
     if (name.empty()) {
-        like.kind = static_cast<std::uint32_t>(spec_.kinds.size());
-        spec_.kinds.push_back({.name = "trace"});
+        like.kind = static_cast<std::uint32_t>(spec.kinds.size());
+        spec.kinds.push_back({.name = "trace"});
     } else {
-        like.kind = index_of(kinds, name);
-        if (spec_.kinds[like.kind].step) {
-            jobs_.error("trace_kind", "a trace says how long its jobs take, and so does a model");
+        like.kind = index_of(names_of(spec.kinds), name);
+        if (spec.kinds[like.kind].step) {
+            jobs.error("trace_kind", "a trace says how long its jobs take, and so does a model");
         }
-        if (of_one_size_.contains(name)) {
-            jobs_.error(
+        if (of_one_size.contains(name)) {
+            jobs.error(
                 "trace_kind",
                 "a trace says how large its jobs are; checkpoint and recovery are worked out "
                 "for the size of the kind",
                 "give checkpoint_interval, checkpoint_stall, restart and restore");
         }
-        if (!spec_.requests[spec_.kinds[like.kind].request].slice.empty()) {
-            jobs_.error("trace_kind",
-                        "a trace says how many GPUs its jobs have; a slice is less than one");
+        if (!spec.requests[spec.kinds[like.kind].request].slice.empty()) {
+            jobs.error("trace_kind",
+                       "a trace says how many GPUs its jobs have; a slice is less than one");
         }
     }
     return like;
 }
 
-void TraceJobReader::add(const JobTrace& trace, const WorldJob& like) {
-    spec_.trace_ids = trace.ids;
-    const std::vector<std::string> partitions = names_of(spec_.partitions);
+std::vector<WorldJob> jobs_of_trace(const JobTrace& trace, const WorldJob& like, WorldSpec& spec) {
+    std::vector<WorldJob> out;
+    spec.trace_ids = trace.ids;
+    const std::vector<std::string> partitions = names_of(spec.partitions);
     for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
         const StreamJob& job = trace.jobs[i];
         WorldJob one = like;
@@ -297,45 +281,16 @@ void TraceJobReader::add(const JobTrace& trace, const WorldJob& like) {
             one.partition = index_of(partitions, trace.partition_names[trace.partitions[i]]);
         }
         if (!trace.user_names.empty()) {
-            one.account = index_of(spec_.accounts, trace.user_names[trace.users[i]]);
+            one.account = index_of(spec.accounts, trace.user_names[trace.users[i]]);
         }
-        out_.push_back(one);
+        out.push_back(one);
     }
-    std::stable_sort(out_.begin(), out_.end(),
+    std::stable_sort(out.begin(), out.end(),
                      [](const WorldJob& a, const WorldJob& b) { return a.submit < b.submit; });
-    if (out_.empty()) return;
-    const Instant first = out_.front().submit;  // the campaign begins with it
-    for (WorldJob& job : out_) job.submit -= first - Instant{};
-}
-
-// Jobs from a file are of the kind that jobs.trace_kind names.
-void TraceJobReader::read() {
-    const std::string path =
-        jobs_.file("trace",
-                   "A file of jobs: CSV, sacct -P, or the Standard Workload Format; its folder is "
-                   "the scenario's");
-    TraceReading reading;
-    jobs_.read("time_unit", reading.time_unit, "Unit of the times in a CSV",
-               {.bound = Bound::positive});
-    jobs_.read("skip_bad", reading.skip_bad, "Malformed lines are left out");
-    const std::vector<std::string> kinds = names_of(spec_.kinds);
-    std::string name;
-    jobs_.name("trace_kind", name, own_names(jobs_, kinds), "a [[jobs.kind]]",
-               "What its jobs are like",
-               {.otherwise = "they save nothing and wait in the first partition"});
-    if (path.empty()) {
-        for (const char* key : {"time_unit", "skip_bad", "trace_kind"}) {
-            if (jobs_.has(key)) jobs_.error(key, "has no effect without jobs.trace");
-        }
-        return;
-    }
-    const WorldJob like = job_of_trace(name, kinds);
-    const JobTrace trace = read_job_trace(path, reading);
-    for (const std::string& text : trace.warnings()) jobs_.warning("trace", text);
-    if (jobs_.has("time_unit") && trace.format != TraceFormat::csv) {
-        jobs_.warning("time_unit", "has no effect: the trace is no CSV");
-    }
-    add(trace, like);
+    if (out.empty()) return out;
+    const Instant first = out.front().submit;  // the campaign begins with it
+    for (WorldJob& job : out) job.submit -= first - Instant{};
+    return out;
 }
 
 }  // namespace
@@ -347,9 +302,31 @@ JobKindKeys read_job_kind(Section& section, Catalogue& catalogue, std::int64_t g
 
 std::vector<WorldJob> read_trace_jobs(Section& jobs, const std::set<std::string>& of_one_size,
                                       WorldSpec& spec) {
-    std::vector<WorldJob> out;
-    TraceJobReader(jobs, of_one_size, spec, out).read();
-    return out;
+    const std::string path =
+        jobs.file("trace",
+                  "A file of jobs: CSV, sacct -P, or the Standard Workload Format; its folder is "
+                  "the scenario's");
+    TraceReading reading;
+    jobs.read("time_unit", reading.time_unit, "Unit of the times in a CSV",
+              {.bound = Bound::positive});
+    jobs.read("skip_bad", reading.skip_bad, "Malformed lines are left out");
+    std::string name;
+    jobs.name("trace_kind", name, own_names(jobs, names_of(spec.kinds)), "a [[jobs.kind]]",
+              "What its jobs are like",
+              {.otherwise = "they save nothing and wait in the first partition"});
+    if (path.empty()) {
+        for (const char* key : {"time_unit", "skip_bad", "trace_kind"}) {
+            if (jobs.has(key)) jobs.error(key, "has no effect without jobs.trace");
+        }
+        return {};
+    }
+    const WorldJob like = job_of_trace(jobs, name, of_one_size, spec);
+    const JobTrace trace = read_job_trace(path, reading);
+    for (const std::string& text : trace.warnings()) jobs.warning("trace", text);
+    if (jobs.has("time_unit") && trace.format != TraceFormat::csv) {
+        jobs.warning("time_unit", "has no effect: the trace is no CSV");
+    }
+    return jobs_of_trace(trace, like, spec);
 }
 
 }  // namespace railyard

@@ -89,9 +89,6 @@ class Kueue : public KubeScheduler {
     void evict(JobIndex job, JobEnd why);
     void note_whole();
     void evict_late();
-    bool blocked() const {
-        return rules_.wait_for_pods_ready && rules_.block_admission && !late_.empty();
-    }
     void admit_all();
     bool borrows(JobIndex job) const;
     // A queue's place in a round: its next workload, and what the queue comes up with.
@@ -337,7 +334,8 @@ void Kueue::admit_all() {
     ++round_;
     admitting_ = true;
     bool room_made = false;
-    while (!blocked()) {
+    const bool one_by_one = rules_.wait_for_pods_ready && rules_.block_admission;
+    while (!one_by_one || late_.empty()) {
         std::optional<Turn> best;
         for (std::uint32_t q = 0; q < waiting_.size(); ++q) {
             const auto turn = turn_of(q);

@@ -69,6 +69,7 @@ class Slurm : public WorldScheduler {
     bool try_now(JobIndex job, const NodeSet* spoken_for = nullptr);
     bool make_room(JobIndex job);
     void start(JobIndex job, const Allocation& allocation);
+    void runs(JobIndex job);  // from now on
     void resume_suspended();
     void main_pass(std::int64_t depth);
     bool may_fit(const WorldJob& job) const;
@@ -226,15 +227,19 @@ bool Slurm::try_now(JobIndex index, const NodeSet* spoken_for) {
     return true;
 }
 
-void Slurm::start(JobIndex job, const Allocation& allocation) {
-    queue_.remove(job);
-    if (end_.size() <= job) end_.resize(job + std::size_t{1});
+void Slurm::runs(JobIndex job) {
     end_[job] = planned_end(job);
     ends_.emplace(end_[job], job);
     qos_gpus_[world_.job(job).qos] += world_.job(job).gpus;
     priorities_.runs(job);
     preemption_.runs(job);
     changed();
+}
+
+void Slurm::start(JobIndex job, const Allocation& allocation) {
+    queue_.remove(job);
+    if (end_.size() <= job) end_.resize(job + std::size_t{1});
+    runs(job);
     world_.bind(job, allocation);
 }
 
@@ -258,12 +263,7 @@ void Slurm::resume_suspended() {
         });
         if (!free || !world_.power_for(job)) continue;
         std::erase(suspended_, job);
-        end_[job] = planned_end(job);
-        ends_.emplace(end_[job], job);
-        qos_gpus_[world_.job(job).qos] += world_.job(job).gpus;
-        priorities_.runs(job);
-        preemption_.runs(job);
-        changed();
+        runs(job);
         world_.resume(job);
     }
 }

@@ -44,9 +44,7 @@ StoreLimits GpfsStore::limits(const StoreState& state) const {
     out.open_latency = s_.open_latency;
     // With both servers of a block gone, every striped file misses a part.
     if (state.servers_down > d_.servers / 2) {
-        stop(out.read);
-        stop(out.write);
-        out.unreachable = 1;
+        stop(out);
     }
     return out;
 }

@@ -1,4 +1,4 @@
-// Memory as a store: a node's own (tmpfs), gone with it, or that of others, which hold copies of its part.
+// Memory as a store: a node's own (tmpfs), which is lost with the node, or copies in other nodes' memory.
 
 #include <fmt/format.h>
 

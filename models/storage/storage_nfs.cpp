@@ -40,9 +40,7 @@ StoreLimits NfsStore::limits(const StoreState& state) const {
     out.creates_per_s = out.opens_per_s = out.stats_per_s = out.removes_per_s = s_.metadata_per_s;
     out.create_latency = out.open_latency = out.first_byte = s_.latency;
     if (state.servers_down > (s_.pair ? 1 : 0)) {
-        stop(out.read);
-        stop(out.write);
-        out.unreachable = 1;
+        stop(out);
     }
     return out;
 }

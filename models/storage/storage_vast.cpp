@@ -92,9 +92,7 @@ StoreLimits VastStore::limits(const StoreState& state) const {
     out.open_latency = out.first_byte = s_.read_latency;
     // Stripes span all boxes.
     if (state.boxes_down > (s_.box_ha ? 1 : 0) || cnodes == 0) {
-        stop(out.read);
-        stop(out.write);
-        out.unreachable = 1;
+        stop(out);
     }
     return out;
 }

@@ -60,9 +60,7 @@ StoreLimits WekaStore::limits(const StoreState& state) const {
     out.open_latency = s_.open_latency;
     out.first_byte = s_.first_byte;
     if (state.servers_down > s_.parity) {
-        stop(out.read);
-        stop(out.write);
-        out.unreachable = 1;
+        stop(out);
     }
     return out;
 }

@@ -52,8 +52,11 @@ void take(std::vector<Ceiling>& ceilings, Bandwidth taken) {
     }
 }
 
-void stop(std::vector<Ceiling>& ceilings) {
-    for (Ceiling& each : ceilings) each.bandwidth = Bandwidth();
+void stop(StoreLimits& limits) {
+    for (auto* ceilings : {&limits.read, &limits.write}) {
+        for (Ceiling& each : *ceilings) each.bandwidth = Bandwidth();
+    }
+    limits.unreachable = 1;
 }
 
 StoreLimits sound_limits(const StoreDesign& design) {

@@ -63,8 +63,8 @@ std::vector<Ceiling> read_ceilings(const StoreDesign& design, const Parts& parts
 std::vector<Ceiling> write_ceilings(const StoreDesign& design, const Parts& parts);
 // What somebody else takes of each.
 void take(std::vector<Ceiling>& ceilings, Bandwidth taken);
-// None of them gives anything.
-void stop(std::vector<Ceiling>& ceilings);
+// Nothing can be read or written.
+void stop(StoreLimits& limits);
 
 // The limits of a sound store: ceilings of all parts, clients as designed, files that reach all of the store,
 // and the latencies that the catalogue has (create_latency, open_latency).
