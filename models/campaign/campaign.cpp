@@ -382,7 +382,7 @@ namespace {
 std::uint64_t outcome_digest(const ReplicaResult& result) {
     Fingerprint outcome;
     for (std::size_t i = 0; i < job_category_count; ++i) {
-        // A category that most campaigns have nothing in leaves their digests as they were before it.
+        // An empty category is left out, so that a new one leaves the digests of campaigns without it alone.
         const GpuNanoseconds booked = result.ledger.booked(static_cast<Category>(i));
         if (static_cast<Category>(i) == Category::throttled && booked == 0) continue;
         outcome.add(booked);
@@ -489,7 +489,7 @@ class Replica {
         return stores_;
     }
 
-    // In this order, which decides what happens first of what happens at once.
+    // The order matters: of two events at one instant, that of the part which is made first comes first.
     void start_parts() {
         if (s_.stores[0].failures) {
             failing_.emplace(engine_, stores_, 0, s_.store(), *s_.stores[0].failures, job_, s_.seed,
@@ -636,8 +636,8 @@ CampaignResult run_campaign(const Scenario& s, const CampaignOptions& options) {
     std::size_t handed_on = 0;
     std::int64_t done = 0;
     bool interrupted = false;
-    // When memory runs out, for adding up what there is: a metric's numbers a few times over. Nobody
-    // touches it, so it takes no memory until then.
+    // A reserve for adding up the finished replicas when memory runs out: a few times the numbers of a
+    // metric. Nobody writes to it, so until then it takes addresses only.
     constexpr std::size_t numbers_each = 8;
     auto room = std::make_unique_for_overwrite<double[]>(numbers_each * total);
     try {

@@ -81,7 +81,7 @@ const CostMetric* cost_metric(std::string_view name) {
 
 CampaignUse campaign_use(const Scenario& s, std::span<const Metric> metrics, Duration simulated) {
     CampaignUse usage;
-    // A replica that ended at once has used and given nothing, in no time: that is no division by it.
+    // A replica that ended at once took no time: there is nothing to divide by.
     usage.years = std::max(seconds(simulated), 1e-9) / seconds_per_year;
     usage.goodput_gpu_hours = value_of(metrics, "goodput") * s.gpu_seconds(simulated) / 3600;
     usage.tokens = value_of(metrics, "tokens");
@@ -159,7 +159,7 @@ PairedComparison compare_money(const CostedReplicas& of_a, const CostedReplicas&
     out.mean_a = metric.of(a.typical);
     out.mean_b = metric.of(b.typical);
     out.difference = out.mean_b - out.mean_a;
-    out.pairs_to_settle.reset();  // no number of replicas tells anybody a price
+    out.pairs_to_settle.reset();  // more replicas do not make a price more certain
     std::sort(differences.begin(), differences.end());
     out.interval = widened({sorted_quantile(differences, (1 - confidence) / 2),
                             sorted_quantile(differences, (1 + confidence) / 2)},

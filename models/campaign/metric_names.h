@@ -17,7 +17,7 @@ struct MetricName {
     bool share = false;  // people read it as a percentage
 };
 
-// The first whose pattern a metric's name matches is its.
+// A metric's row is the first whose pattern its name matches.
 const std::vector<MetricName>& metric_names();
 const MetricName* find_metric_name(std::string_view metric);  // null: there is none
 

@@ -19,7 +19,7 @@ bool any_step_modelled(const Scenario& s) {
     return std::ranges::any_of(s.world->models, [](const auto& model) { return model != nullptr; });
 }
 
-// Whether steps are routed at all; who names a part all the same is told.
+// Whether steps are routed at all. If they are not, a key that names a part is warned about or refused.
 bool routed(Section& section, const char* key, const Scenario& s) {
     if (!any_step_modelled(s)) {
         section.warning(key, "has no effect: no job has a model, whose steps would be routed");
@@ -71,7 +71,7 @@ std::optional<NetworkPart> plane_part(const Topology& t, const std::string& name
     return out;
 }
 
-constexpr int cable_kind = 0;  // the others are a level and one more
+constexpr int cable_kind = 0;  // each other kind is the level of its switches, plus one
 
 }  // namespace
 
@@ -121,7 +121,7 @@ std::vector<std::size_t> add_cables(bool endpoint, Scenario& s) {
     return places;
 }
 
-// What is left of a cable of this kind that is dirty.
+// The share of its rate that a dirty cable of this kind has left.
 double share_left_dirty(const Optics& optics, LinkId link, const ClusterNetwork& network) {
     const Topology& t = network.topology;
     const PacketSpec& packets = network.packets.spec;
@@ -147,7 +147,7 @@ void add_causes_of(const Optics& optics, bool endpoint, Catalogue& catalogue, Sc
     add("dirty", optics.dirty_rate, optics.dirty_time,
         share_left_dirty(optics, one, s.networks[0]));
     if (!endpoint) return add("dead", optics.failure_rate, optics.repair_time, 0);
-    // Nobody waits for a new cable where another node does as well.
+    // The job takes another node instead of waiting for a new cable.
     FailureCause dead;
     dead.name = whose + "_dead";
     dead.rate_per_node = {optics.failure_rate.per_second *

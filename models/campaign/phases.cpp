@@ -13,7 +13,7 @@ namespace railyard {
 
 namespace {
 
-// Sums over phases; of these the second list, by phase too.
+// Metrics that are summed over phases. Those of the second list are given for each phase too.
 constexpr const char* summed[] = {"steps",
                                   "steps_lost",
                                   "tokens",
@@ -150,7 +150,7 @@ double years(Duration time) {
     return seconds(time) / seconds_per_year;
 }
 
-// What strikes at a known time: on the phase's clock, if it strikes in it.
+// Puts strikes at known times on the phase's clock; those outside of the phase are left out.
 template <class Strikes>
 void cut_strikes(Strikes& strikes, Duration begin, Duration length) {
     for (auto& strike : strikes) strike.at -= begin;
@@ -197,7 +197,7 @@ void cut_dates(std::vector<StageSpec>& stages, Duration begin) {
     }
 }
 
-// From the whole campaign, of which it was read, to the days from `begin` to `end`.
+// Cuts a scenario that was read for the whole campaign to the days from `begin` to `end`.
 void cut_to(Scenario& part, Duration begin, Duration end) {
     part.duration = end - begin;
     cut_strikes(part.nodes.injected, begin, part.duration);
@@ -375,7 +375,7 @@ void add_counts(const Scenario& whole, const ScenarioPhase& phase, const Replica
     if (!r.stuck_report.empty()) out.stuck_report = r.stuck_report;
 }
 
-// The sum over phases of what any of them has.
+// Sums each metric over the phases that have it.
 void add_sum(const std::vector<ReplicaResult>& parts, const std::string& name,
              std::vector<Metric>& metrics) {
     double sum = 0;
@@ -389,7 +389,7 @@ void add_sum(const std::vector<ReplicaResult>& parts, const std::string& name,
     if (last != nullptr) metrics.push_back(plain_metric(name, last->unit, sum));
 }
 
-// What each phase has done; one after the job's end nothing.
+// The metrics of each phase; those after the job's end have zeros.
 void tell_phases(const Scenario& s, const std::vector<ReplicaResult>& parts,
                  std::vector<Metric>& metrics) {
     for (std::size_t k = 0; k < s.phases.size(); ++k) {
@@ -436,7 +436,7 @@ std::int64_t length_of(const StageSpec& stage) {
     return steps;
 }
 
-// What is done of a length in steps, in the steps of another phase.
+// A phase with another step counts other steps: the same share of each length is done.
 void go_on_in(const Scenario& before, const Scenario& now, JobSoFar& so_far) {
     so_far.steps_to_target =
         in_proportion(so_far.steps_to_target, before.job.target_steps, now.job.target_steps);

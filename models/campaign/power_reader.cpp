@@ -111,7 +111,7 @@ void PowerReader::read_network_and_storage(std::int64_t storage_servers) {
     if (storage_servers == 0 || s_.stores.empty() || !s_.stores[0].system) return;
     const double terabytes =
         static_cast<double>(s_.stores[0].system->capacity().raw.count()) * 1e-12;
-    // A server of which nothing is known draws what an appliance of a known vendor does.
+    // A server whose power is not known draws what a known vendor's appliance draws.
     p_.storage.value =
         terabytes > 0 ? terabytes * c.power("power_constants", "", "storage_power_per_tb").value
                       : static_cast<double>(storage_servers) *
@@ -171,7 +171,7 @@ void PowerReader::add_causes() {
     }
 }
 
-// A pump that is lost at a known time lets its loop ride through as any other.
+// Injected losses of a pump are taken from the nodes' strikes: the loop rides through them too.
 void PowerReader::take_injected() {
     if (!p_.pump) return;
     for (const InjectedStrike& strike : s_.nodes.injected) {

@@ -47,7 +47,7 @@ struct ReplicaSums {
 class ReplicaTally {
   public:
     explicit ReplicaTally(const Scenario& scenario);
-    // In order of index. What throws for want of memory leaves the replicas before it as they are.
+    // In order of index. If it throws because memory has run out, the replicas before stay as they are.
     void add(const ReplicaFigures& replica);
     std::int64_t replicas() const { return sums_.replicas; }
     const MetricTable& values() const { return sums_.values; }

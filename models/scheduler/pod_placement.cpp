@@ -60,12 +60,12 @@ FreeGpus all_gpus(const WorldCluster& cluster, std::size_t device) {
 
 namespace {
 
-// Nodes for pods of one size: the one that scores best comes first, of those that score alike the first.
+// Nodes for pods of one size: the best score first, and of equal scores the node with the lowest number.
 class BestNodes {
   public:
     BestNodes(std::size_t nodes, PodScoring scoring) : nodes_(nodes), scoring_(scoring) {}
 
-    // A node that has so many, and of these so many free with a pod more.
+    // A node with `has` GPUs, of which `free_then` are free once it holds one more pod.
     void offer(NodeIndex node, std::int64_t has, std::int64_t free_then) {
         Alike& alike = alike_of(has, free_then);
         alike.nodes.add(node);

@@ -29,7 +29,7 @@ StoreLimits SpreadStore::limits(const StoreState& state) const {
 
     StoreLimits out = sound_limits(d_);
     out.read = read_ceilings(d_, {up / reads, drives / reads, up / reads});
-    // Every copy or strip comes in over some server's NICs; a server's own rate is what clients see of it.
+    // Each copy or strip comes in over a server's NICs. A server's own rate is counted in what clients send.
     out.write = write_ceilings(d_, {up, drives / written, up / written});
     if (state.rebuilds > 0) {
         const Bandwidth rebuilt = s_.rebuild * up;

@@ -153,7 +153,7 @@ void Calibration::fit() {
     for (const Measurement& row : measurements_.rows()) measured.push_back(row.measured);
     Progress line("passes");
     std::int64_t done = 0;
-    // The first look at all numbers, then a handful at those that matter.
+    // Two looks at each number, then some more at those that matter.
     const auto expected =
         static_cast<std::int64_t>((2 * numbers_.size() + 60) * args_.tables.size());
     found_ = calibrate(numbers_, measured, [&](const std::vector<Perturbations>& variants) {
@@ -452,7 +452,7 @@ std::string Calibration::json() const {
     return one_line(out);
 }
 
-// What the scenario says itself holds over what it includes.
+// The scenario's own keys win over those of files that it includes.
 void warn_of_hidden(const Scenario& scenario) {
     if (scenario.overrides.members.empty()) return;
     fmt::print(stderr,
@@ -461,7 +461,7 @@ void warn_of_hidden(const Scenario& scenario) {
                visible(scenario.file));
 }
 
-// The overlay must be one: whatever is wrong with it is said before it is written.
+// Reads the overlay back before it is written, so that mistakes are reported first.
 void try_overlay(const std::string& text, const Scenario& scenario) {
     Diagnostics diagnostics;
     const Document document = parse_document(text, "overlay", diagnostics);

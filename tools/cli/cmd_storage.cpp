@@ -199,7 +199,7 @@ void print_store(const Scenario& s, const SmallFiles& files) {
         time_text(walls.serialisation()), walls.largest());
 }
 
-// What the network between makes of it when all ranks come at once.
+// How long it takes over the network when all ranks come at once.
 void print_bursts(const Scenario& s) {
     if (s.checkpoint_size.count() == 0 || s.stores[0].limits.over_network == false) return;
     if (storage_network(s) == nullptr) {
@@ -355,7 +355,7 @@ int cmd_storage(const std::vector<std::string>& arguments) {
     }
     ScenarioChanges changes;
     changes.settings = settings_of(*values);
-    changes.must_run = false;  // memory is not its business
+    changes.must_run = false;  // the job need not fit into memory here
     changes.overrides_read = std::make_shared<OverridesRead>();
     const std::string path = (*values)["scenario"].as<std::vector<std::string>>()[0];
     const Scenario s = load_scenario_file(path, changes);

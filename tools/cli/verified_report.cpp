@@ -83,8 +83,8 @@ Coverage coverage_of(const std::vector<VerifiedRow>& rows) {
     return out;
 }
 
-// All rows that say how far they may be off, each with widths that were learned without its own stack: the
-// catalogue's, times what holds the right share of the other stacks' rows.
+// All rows that say how far they may be off. Each has widths that were learned without its own stack: the
+// catalogue's, times the factor with which they hold the right share of the other stacks' rows.
 std::vector<VerifiedRow> with_widths_of_others(const std::vector<VerifiedTable>& tables) {
     std::vector<VerifiedRow> rows;
     std::set<std::string> stacks;

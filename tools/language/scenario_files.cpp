@@ -45,7 +45,7 @@ bool names_a_file(const std::string& key) {
 }
 
 std::string in_one_file(const std::string& toml, const std::string& file) {
-    Diagnostics ignored;  // whoever has run it has reported
+    Diagnostics ignored;  // they were reported when it ran
     Document whole = parse_with_includes(toml, file, ignored);
     if (whole.included.empty()) return toml;
     std::erase_if(whole.root.members, [](const Member& m) { return m.key == "include"; });

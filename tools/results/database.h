@@ -48,7 +48,7 @@ class Database {
     Database& operator=(const Database&) = delete;
 
     const std::string& path() const { return path_; }
-    // For what SQLite takes for sound, and is not.
+    // Throws for content that SQLite accepts and that cannot be right.
     [[noreturn]] void damaged(const std::string& what) const;
     // Throws when the file has been removed or renamed since it was opened: nobody finds what is written.
     void check_there() const;

@@ -85,7 +85,7 @@ class Storage {
         }
     }
 
-    // A run that was not measured can be asked for, and tells the others nothing.
+    // A run that was not measured can be predicted, but the other runs learn nothing from it.
     bool expressible(const Run& run) const {
         return !run.drop && run.accelerators > 0 && run.clients > 0 &&
                (run.measured() || of_fit_) &&
@@ -272,7 +272,7 @@ class Storage {
                                       : (opens ? other.samples_per_s : bytes_per_s(other)),
                            other.clients, starved(i)});
         }
-        // What no more clients surpassed elsewhere was not stopped by the store.
+        // A rate that other runs with no more clients have exceeded was not limited by the store.
         for (Seen& seen : out) {
             for (const Seen& other : out) {
                 if (other.clients <= seen.clients && other.rate > seen.rate) seen.starved = false;
@@ -314,7 +314,7 @@ class Storage {
         return out;
     }
 
-    // A run that was published has passed: at least what it needs for that.
+    // A published run has passed: it had at least the rate that passing needs.
     DataSupply passing(const Run& run, const DataSupply& supply,
                        std::optional<std::int64_t> workers) {
         DataSupply out = supply;
@@ -342,7 +342,7 @@ class Storage {
         return catalogue_.number("loader_demand", entry(run), "utilisation_min");
     }
 
-    // The submission's own largest of this kind, and it only just passes.
+    // The largest run of this kind in the submission, which only just passes.
     bool at_its_bound(const Run& run) {
         if (run.au - 100 * utilisation_min(run) > at_bound_points) return false;
         return std::none_of(runs_.begin(), runs_.end(), [&](const Run& other) {
