@@ -6,9 +6,14 @@ import pathlib
 import signal
 import sqlite3
 import subprocess
+import sys
 import time
 
 FOLDER = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(FOLDER.parent))
+
+from checks import Failure, check  # noqa: E402
+
 SECONDS_MAX = 20  # no case takes a tenth of this: one that does hangs
 # A replica of some milliseconds, so often that the run outlasts every case that interrupts it.
 LONG_SCENARIO = """
@@ -22,15 +27,6 @@ step.time = "0.1 s"
 checkpoint = { size = "1 MB", interval = "1 steps" }
 """
 SHORT_SCENARIO = LONG_SCENARIO.replace("100000", "2")
-
-
-class Failure(Exception):
-    pass
-
-
-def check(condition, message):
-    if not condition:
-        raise Failure(message)
 
 
 def equal(what, expected, found):

@@ -19,20 +19,12 @@ import sys
 import tempfile
 
 FOLDER = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(FOLDER))
+sys.path[:0] = [str(FOLDER), str(FOLDER.parent)]
 
 import chakra_files  # noqa: E402
+from checks import Failure, check  # noqa: E402
 
 RATES = {"gpu": 0.02, "link": 0.01}  # of one_job.toml, per node and day
-
-
-class Failure(Exception):
-    pass
-
-
-def check(condition, message):
-    if not condition:
-        raise Failure(message)
 
 
 class Program:

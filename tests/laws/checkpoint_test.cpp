@@ -8,15 +8,12 @@
 #include <string_view>
 
 #include "models/campaign/campaign.h"
+#include "tests/scenario_text.h"
 #include "tests/table.h"
 
 using namespace railyard;
 
 namespace {
-
-Scenario scenario(const std::string& text, std::vector<std::string> settings = {}) {
-    return load_scenario(text, "test", {std::move(settings), {}});
-}
 
 // A failure-free job of `step` steps on two nodes, whose checkpoints take exactly 700 s.
 std::string saving(const std::string& interval, const std::string& clock,

@@ -6,14 +6,11 @@
 #include <cmath>
 
 #include "models/campaign/campaign.h"
+#include "tests/scenario_text.h"
 
 using namespace railyard;
 
 namespace {
-
-Scenario scenario(const std::string& text, std::vector<std::string> settings = {}) {
-    return load_scenario(text, "test", {std::move(settings), {}});
-}
 
 CampaignResult run(const std::string& text, std::vector<std::string> settings = {}) {
     CampaignOptions options;
@@ -22,21 +19,7 @@ CampaignResult run(const std::string& text, std::vector<std::string> settings = 
 }
 
 // Failures that cost nothing at all: they interrupt, and the job goes on.
-const std::string harmless = R"(
-[run]
-replicas = 200
-duration = "30 day"
-[cluster]
-nodes = 128
-[job.step]
-time = "1 s"
-[job.checkpoint]
-mode = "none"
-[job.recovery]
-replacement = "0 s"
-restart = "0 s"
-restore = "0 s"
-recompute = false
+const std::string harmless = cluster_text(128, "30 day", 200) + job_without_losses + R"(
 [[failures.cause]]
 name = "node"
 rate_per_node = "0.0065 /day"
@@ -104,21 +87,7 @@ server_write_bandwidth = "40 GB/s"
 }
 
 TEST_CASE("without spares the job waits for the repair: availability is MTBF / (MTBF + MTTR)") {
-    const CampaignResult r = run(R"(
-[run]
-replicas = 100
-duration = "2000 day"
-[cluster]
-nodes = 4
-[job.step]
-time = "1 s"
-[job.checkpoint]
-mode = "none"
-[job.recovery]
-replacement = "0 s"
-restart = "0 s"
-restore = "0 s"
-recompute = false
+    const CampaignResult r = run(cluster_text(4, "2000 day", 100) + job_without_losses + R"(
 [failures]
 repair_sigma = 0.5
 [[failures.cause]]
@@ -163,12 +132,7 @@ TEST_CASE("a failure nobody notices for a while idles the whole job that long") 
 }
 
 TEST_CASE("planned maintenance saves first, loses nothing, and comes on time") {
-    const CampaignResult r = run(R"(
-[run]
-replicas = 1
-duration = "10 day"
-[cluster]
-nodes = 2
+    const CampaignResult r = run(cluster_text(2, "10 day") + R"(
 [job.step]
 time = "7 s"
 [job.checkpoint]

@@ -6,16 +6,13 @@
 #include <cmath>
 
 #include "models/campaign/campaign.h"
+#include "tests/scenario_text.h"
 
 using namespace railyard;
 
 namespace {
 
 using std::chrono::hours;
-
-Scenario scenario(const std::string& text, std::vector<std::string> settings = {}) {
-    return load_scenario(text, "test", {std::move(settings), {}});
-}
 
 ReplicaResult run(const std::string& text, std::vector<std::string> settings = {}) {
     return run_replica(scenario(text, std::move(settings)), 0, true);
@@ -33,21 +30,7 @@ double node_hours(const ReplicaResult& r, Category category) {
 }
 
 // Eight nodes that step and come back in no time at all.
-const std::string eight = R"(
-[run]
-replicas = 1
-duration = "100 h"
-[cluster]
-nodes = 8
-[job.step]
-time = "1 s"
-[job.checkpoint]
-mode = "none"
-[job.recovery]
-replacement = "0 s"
-restart = "0 s"
-restore = "0 s"
-recompute = false
+const std::string eight = cluster_text(8, "100 h") + job_without_losses + R"(
 [failures]
 repair_sigma = 0
 [[failures.cause]]
@@ -57,12 +40,7 @@ remedy = "replace"
 repair_time = "4 h"
 )";
 
-const std::string saved = R"(
-[run]
-replicas = 1
-duration = "100 h"
-[cluster]
-nodes = 9
+const std::string saved = cluster_text(9, "100 h") + R"(
 [job]
 nodes = 8
 [job.step]
@@ -90,12 +68,7 @@ node = 3
 )";
 
 // 64 GPUs in eight replicas of one node each.
-const std::string modelled = R"(
-[run]
-replicas = 1
-duration = "100 h"
-[cluster]
-nodes = 8
+const std::string modelled = cluster_text(8, "100 h") + R"(
 [job]
 model = "llama2_13b"
 [job.parallel]

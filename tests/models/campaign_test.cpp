@@ -5,17 +5,13 @@
 #include <algorithm>
 
 #include "tests/models/whole_campaign.h"
+#include "tests/scenario_text.h"
 
 using namespace railyard;
 
 namespace {
 
-const char* small = R"(
-[run]
-replicas = 12
-duration = "20 day"
-[cluster]
-nodes = 40
+const std::string small = cluster_text(40, "20 day", 12) + R"(
 [job]
 nodes = 32
 [job.step]

@@ -12,6 +12,7 @@
 #include "sim/rng.h"
 #include "sim/statistics.h"
 #include "tests/models/whole_campaign.h"
+#include "tests/scenario_text.h"
 
 using namespace railyard;
 
@@ -61,12 +62,7 @@ CampaignUse half_a_year() {
     return {0.5, 0.75 * 80 * hours_per_year / 2, 3e12, {200'000}};
 }
 
-constexpr const char* two_nodes = R"(
-[run]
-replicas = 4
-duration = "20 day"
-[cluster]
-nodes = 2
+const std::string two_nodes = cluster_text(2, "20 day", 4) + R"(
 [fabric.compute]
 topology = "fat_tree"
 [job]
@@ -90,12 +86,6 @@ colo_kw_month = "100 USD/kW/month"
 generic_per_server = "20000 USD"
 staff_per_year = "50000 USD/year"
 )";
-
-Scenario scenario(const std::string& text, const std::vector<std::string>& settings = {}) {
-    ScenarioChanges changes;
-    changes.settings = settings;
-    return load_scenario(text, "cost", changes);
-}
 
 Cents bought(const Scenario& s) {
     return capital_sum(s.cost->plan, typical_prices(s.cost->plan.prices));
@@ -478,12 +468,7 @@ TEST_CASE("published: an H100 node, a switch, NVL72, DGX B200, cabling per GPU")
     holds("gb200_nvl72", 3e6);
     holds("dgx_b200", 515'000);
     // 1,024 GPUs on two tiers of NDR: optics and fibre came to 2,560 USD per GPU.
-    const Scenario s = scenario(R"(
-[run]
-replicas = 1
-duration = "1 h"
-[cluster]
-nodes = 128
+    const Scenario s = scenario(cluster_text(128, "1 h") + R"(
 [job]
 step.time = "1 s"
 checkpoint.mode = "none"
@@ -553,12 +538,7 @@ TEST_CASE("each product has a price of its own") {
 
 TEST_CASE("two vendors' stores are drawn apart, and equal ranges decide nothing") {
     const auto study = [](const char* system) {
-        const Scenario s = scenario(std::string(R"(
-[run]
-replicas = 1
-duration = "1 day"
-[cluster]
-nodes = 2
+        const Scenario s = scenario(std::string(cluster_text(2, "1 day") + R"(
 [job]
 step.time = "1 s"
 checkpoint.mode = "none"
@@ -584,12 +564,7 @@ servers = 8
 }
 
 TEST_CASE("a summary's intervals of money have the prices in them") {
-    const Scenario s = scenario(R"(
-[run]
-replicas = 4
-duration = "1 day"
-[cluster]
-nodes = 2
+    const Scenario s = scenario(cluster_text(2, "1 day", 4) + R"(
 [job]
 step.time = "1 s"
 checkpoint.mode = "none"

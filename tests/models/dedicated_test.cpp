@@ -5,17 +5,13 @@
 #include <cmath>
 
 #include "models/campaign/campaign.h"
+#include "tests/scenario_text.h"
 
 using namespace railyard;
 
 namespace {
 
-const std::string cluster = R"(
-[run]
-replicas = 1
-duration = "4 day"
-[cluster]
-nodes = 3
+const std::string cluster = cluster_text(3, "4 day") + R"(
 [storage]
 system = "vast"
 servers = 4

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "models/campaign/campaign.h"
+#include "tests/scenario_text.h"
 
 using namespace railyard;
 
@@ -29,9 +30,7 @@ mode = "none"
 )";
 
 Scenario with(std::vector<std::string> settings) {
-    ScenarioChanges changes;
-    changes.settings = std::move(settings);
-    return load_scenario(base, "fidelity", changes);
+    return scenario(base, std::move(settings));
 }
 
 double step_s(const std::vector<std::string>& settings) {

@@ -8,6 +8,7 @@
 #include "models/scheduler/kueue_topology.h"
 #include "models/scheduler/scheduler.h"
 #include "models/scheduler/volcano_shares.h"
+#include "tests/models/gpu_audit.h"
 
 using namespace railyard;
 using std::chrono_literals::operator""ns;
@@ -59,36 +60,6 @@ FailureCause host_dies(Duration detection) {
     return cause;
 }
 
-// Holds that no GPU is in two jobs, and notes what starts.
-class Auditor : public WorldListener {
-  public:
-    explicit Auditor(const WorldSpec& spec) {
-        for (const NodeGroup& group : spec.groups) {
-            free_.insert(free_.end(), static_cast<std::size_t>(group.nodes), group.gpus_per_node);
-        }
-    }
-    void started(JobIndex job, Instant now, const Allocation& gpus) override {
-        for (const NodeShare& share : gpus) {
-            free_[share.node] -= share.gpus;
-            CHECK_MESSAGE(free_[share.node] >= 0, "a GPU of node ", share.node, " is in two jobs");
-        }
-        held_[job] = gpus;
-        starts[job].push_back(now);
-        nodes[job] = gpus;
-    }
-    void stopped(JobIndex job, Instant) override {
-        for (const NodeShare& share : held_[job]) free_[share.node] += share.gpus;
-        held_.erase(job);
-    }
-    void promised(JobIndex, Instant, Instant) override {}
-    std::map<JobIndex, std::vector<Instant>> starts;
-    std::map<JobIndex, Allocation> nodes;  // of the latest start
-
-  private:
-    std::vector<std::int64_t> free_;
-    std::map<JobIndex, Allocation> held_;
-};
-
 struct Outcome {
     WorldRunResult result;
     std::map<JobIndex, std::vector<Instant>> starts;
@@ -114,7 +85,7 @@ Outcome run(const WorldSpec& spec, std::vector<WorldJob> jobs,
     std::stable_sort(jobs.begin(), jobs.end(),
                      [](const WorldJob& a, const WorldJob& b) { return a.submit < b.submit; });
     const WorldJobs all{std::move(jobs)};
-    Auditor auditor(spec);
+    GpuAudit auditor(spec);
     Outcome out;
     WorldRun world_run{.spec = spec, .jobs = all, .causes = causes, .seed = seed};
     if (end > Duration{}) world_run.end = Instant(end);

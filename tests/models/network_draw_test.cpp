@@ -40,9 +40,7 @@ mode = "none"
 )";
 
 Scenario with(std::vector<std::string> settings) {
-    ScenarioChanges changes;
-    changes.settings = std::move(settings);
-    return load_scenario(hashed, "draws", changes);
+    return scenario(hashed, std::move(settings));
 }
 
 std::vector<double> steps_of(const Scenario& s) {

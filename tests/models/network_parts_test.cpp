@@ -6,6 +6,7 @@
 
 #include "models/campaign/campaign.h"
 #include "models/collective/cables_used.h"
+#include "tests/scenario_text.h"
 
 using namespace railyard;
 
@@ -57,14 +58,6 @@ const std::string dead_spine = "part = \"spine-0\"";
 
 ReplicaResult run(const std::string& text) {
     return run_replica(load_scenario(text, "network parts"), 0, true);
-}
-
-double metric(const ReplicaResult& r, const std::string& name) {
-    for (const Metric& m : r.metrics) {
-        if (m.name == name) return m.value;
-    }
-    FAIL(name);
-    return 0;
 }
 
 double share(const ReplicaResult& r, Category category) {

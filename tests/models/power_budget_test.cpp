@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "models/campaign/campaign.h"
+#include "tests/scenario_text.h"
 
 using namespace railyard;
 using std::chrono_literals::operator""h;
@@ -13,12 +14,7 @@ using std::chrono_literals::operator""h;
 namespace {
 
 // Eight jobs that come together, and nodes for all of them.
-const char* const eight_jobs = R"(
-[run]
-replicas = 1
-duration = "10 day"
-[cluster]
-nodes = 8
+const std::string eight_jobs = cluster_text(8, "10 day") + R"(
 [[jobs.kind]]
 name = "train"
 count = 8
@@ -44,22 +40,9 @@ std::string under(const std::string& scheduler) {
     return fmt::format("{}\n[scheduler]\nkind = \"{}\"\n", eight_jobs, scheduler);
 }
 
-Scenario scenario(const std::string& text, std::vector<std::string> settings = {}) {
-    ScenarioChanges changes;
-    changes.settings = std::move(settings);
-    return load_scenario(text, "power budget", changes);
-}
-
 std::vector<std::string> budget(double watts, const char* over) {
     return {fmt::format("power.budget={:.9g} kW", watts * 1e-3),
             fmt::format("power.over_budget={}", over)};
-}
-
-double metric(const ReplicaResult& r, std::string_view name) {
-    const auto found = std::find_if(r.metrics.begin(), r.metrics.end(),
-                                    [&](const Metric& m) { return m.name == name; });
-    REQUIRE(found != r.metrics.end());
-    return found->value;
 }
 
 // At the meter, when so many of the nodes compute.
@@ -86,15 +69,6 @@ Instant last_end(const Scenario& s) {
         last = std::max(last, job.end);
     }
     return last;
-}
-
-std::string refused(const std::string& text, const std::vector<std::string>& settings) {
-    try {
-        scenario(text, settings);
-    } catch (const ScenarioError& error) {
-        return error.what();
-    }
-    return "";
 }
 
 }  // namespace

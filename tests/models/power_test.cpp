@@ -6,49 +6,24 @@
 #include <cmath>
 
 #include "models/campaign/campaign.h"
+#include "tests/scenario_text.h"
 
 using namespace railyard;
 
 namespace {
 
-const char* const measured_step = R"(
-[run]
-replicas = 1
-duration = "10 day"
-[cluster]
-nodes = 10
+const std::string measured_step = cluster_text(10, "10 day") + R"(
 [job]
 nodes = 8
 step.time = "5 s"
 checkpoint.mode = "none"
 )";
 
-const char* const modelled_step = R"(
-[run]
-replicas = 1
-duration = "1 day"
-[cluster]
-nodes = 8
+const std::string modelled_step = cluster_text(8, "1 day") + R"(
 [job]
 model = "llama2_13b"
-[job.parallel]
-tensor = 4
-pipeline = 2
-data = 8
-interleave = 2
-microbatch = 2
-global_batch = 256
-sequence_length = 4096
-zero = 1
-[job.checkpoint]
-mode = "none"
-)";
-
-Scenario scenario(const char* text, std::vector<std::string> settings = {}) {
-    ScenarioChanges changes;
-    changes.settings = std::move(settings);
-    return load_scenario(text, "power", changes);
-}
+checkpoint.mode = "none"
+)" + parallel_text("job");
 
 double step_s(const Scenario& s) {
     return seconds(s.job.step.duration());
@@ -58,15 +33,6 @@ std::string warnings(const Scenario& s) {
     std::string out;
     for (const Diagnostic& d : s.warnings) out += d.message + "\n";
     return out;
-}
-
-std::string error_of(const char* text, std::vector<std::string> settings) {
-    try {
-        scenario(text, std::move(settings));
-    } catch (const ScenarioError& e) {
-        return e.what();
-    }
-    return "";
 }
 
 }  // namespace
@@ -198,8 +164,8 @@ TEST_CASE("memory that grows too hot is slow without the clocks showing it") {
 
 TEST_CASE("the guide's two supplies of 2 kW are caught, and the DGX's six are not") {
     const std::string message =
-        error_of(measured_step,
-                 {"cluster.node=seed_h100_node", "power.supplies=2", "power.supply_rating=2 kW"});
+        refused(measured_step,
+                {"cluster.node=seed_h100_node", "power.supplies=2", "power.supply_rating=2 kW"});
     CHECK(message.find("8 GPUs of 700 W 5.6 kW") != std::string::npos);
     CHECK(message.find("2 supplies of 2 kW give 2 kW when 1 of them is lost, 4 kW together") !=
           std::string::npos);
@@ -207,9 +173,9 @@ TEST_CASE("the guide's two supplies of 2 kW are caught, and the DGX's six are no
               .find("2 supplies of 2 kW") != std::string::npos);
     CHECK(warnings(scenario(measured_step)).empty());
     // 4 of its 6 carry it; with three to lose they don't, and a cap helps.
-    CHECK(error_of(measured_step, {"power.redundancy=n+1"}).empty());
-    CHECK(!error_of(measured_step, {"power.redundancy=2n"}).empty());
-    CHECK(error_of(measured_step, {"power.redundancy=2n", "power.gpu_cap=600 W"}).empty());
+    CHECK(refused(measured_step, {"power.redundancy=n+1"}).empty());
+    CHECK(!refused(measured_step, {"power.redundancy=2n"}).empty());
+    CHECK(refused(measured_step, {"power.redundancy=2n", "power.gpu_cap=600 W"}).empty());
 }
 
 TEST_CASE("one 32 A breaker at 230 V trips under two of the guide's nodes") {

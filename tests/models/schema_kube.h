@@ -2,16 +2,12 @@
 // The keys of many jobs under Kubernetes, Volcano and Kueue: as schema_many_jobs.h.
 
 #include "tests/models/schema_many_jobs.h"
+#include "tests/scenario_text.h"
 
 namespace railyard {
 
 // Hosts die and jobs fail by themselves on six nodes with little room.
-inline const char* const kubernetes_scenario = R"(
-[run]
-replicas = 1
-duration = "4 day"
-[cluster]
-nodes = 6
+inline const std::string kubernetes_scenario = cluster_text(6, "4 day") + R"(
 [scheduler]
 kind = "kubernetes"
 [scheduler.kubernetes]
@@ -41,12 +37,7 @@ silences = true
 )";
 
 // Two queues that want more than there is.
-inline const char* const volcano_scenario = R"(
-[run]
-replicas = 1
-duration = "4 day"
-[cluster]
-nodes = 4
+inline const std::string volcano_scenario = cluster_text(4, "4 day") + R"(
 [scheduler]
 kind = "volcano"
 [scheduler.volcano]
@@ -84,12 +75,7 @@ work = "4 h"
 )";
 
 // Two queues of a cohort on six nodes under three leaves, and one of its own.
-inline const char* const kueue_scenario = R"(
-[run]
-replicas = 1
-duration = "6 day"
-[cluster]
-nodes = 6
+inline const std::string kueue_scenario = cluster_text(6, "6 day") + R"(
 [scheduler]
 kind = "kueue"
 nodes_per_leaf = 2
@@ -147,12 +133,7 @@ silences = true
 )";
 
 // Groups of nodes are Kueue's flavours.
-inline const char* const kueue_flavors = R"(
-[run]
-replicas = 1
-duration = "2 day"
-[cluster]
-nodes = 4
+inline const std::string kueue_flavors = cluster_text(4, "2 day") + R"(
 [scheduler]
 kind = "kueue"
 [[node_group]]
@@ -176,14 +157,8 @@ work = "5 h"
 )";
 
 // A queue of jobs that want slices, which Volcano and Kueue count by profile.
-inline const char* const slices_by_queue = R"(
-[run]
-replicas = 1
-duration = "4 day"
-[cluster]
-nodes = 1
-[scheduler]
-kind = "volcano"
+inline std::string sliced_node(const std::string& scheduler, const std::string& queue) {
+    return cluster_text(1, "4 day") + "[scheduler]\nkind = \"" + scheduler + "\"\n" + R"(
 [[node_group]]
 name = "cut"
 node = "dgx_h100"
@@ -192,9 +167,8 @@ mig = "static"
 mig_layout = "4g.40gb,1g.10gb,1g.10gb,1g.10gb"
 [[scheduler.queue]]
 name = "a"
-[[scheduler.queue.slices]]
-slice = "1g.10gb"
-capability = 6
+)" + queue +
+           R"(
 [[jobs.kind]]
 name = "small"
 rate = "100 /day"
@@ -208,38 +182,11 @@ work = "5 h"
 [jobs.kind.requires]
 slice = "4g.40gb"
 )";
-inline const char* const slice_quotas = R"(
-[run]
-replicas = 1
-duration = "4 day"
-[cluster]
-nodes = 1
-[scheduler]
-kind = "kueue"
-[[node_group]]
-name = "cut"
-node = "dgx_h100"
-nodes = 1
-mig = "static"
-mig_layout = "4g.40gb,1g.10gb,1g.10gb,1g.10gb"
-[[scheduler.queue]]
-name = "a"
-[[scheduler.queue.quota]]
-slice = "1g.10gb"
-gpus = 6
-[[jobs.kind]]
-name = "small"
-rate = "100 /day"
-work = "5 h"
-[jobs.kind.requires]
-slice = "1g.10gb"
-[[jobs.kind]]
-name = "large"
-rate = "60 /day"
-work = "5 h"
-[jobs.kind.requires]
-slice = "4g.40gb"
-)";
+}
+inline const std::string slices_by_queue =
+    sliced_node("volcano", "[[scheduler.queue.slices]]\nslice = \"1g.10gb\"\ncapability = 6");
+inline const std::string slice_quotas =
+    sliced_node("kueue", "[[scheduler.queue.quota]]\nslice = \"1g.10gb\"\ngpus = 6");
 
 inline const std::map<std::string, WorldKnob> kube_knobs = {
     {"scheduler.kubernetes.not_ready_after",

@@ -4,15 +4,12 @@
 #include <map>
 #include <string>
 
+#include "tests/scenario_text.h"
+
 namespace railyard {
 
 // Two nodes under each of six leaves; more work than they can do.
-inline const char* const world_scenario = R"(
-[run]
-replicas = 1
-duration = "6 day"
-[cluster]
-nodes = 12
+inline const std::string world_scenario = cluster_text(12, "6 day") + R"(
 [scheduler]
 topology = "tree"
 nodes_per_leaf = 2
@@ -104,12 +101,7 @@ remedy = "reset"
 reset_time = "2 h"
 )";
 
-inline const char* const world_groups = R"(
-[run]
-replicas = 1
-duration = "2 day"
-[cluster]
-nodes = 4
+inline const std::string world_groups = cluster_text(4, "2 day") + R"(
 [scheduler]
 [[node_group]]
 name = "new"
@@ -132,12 +124,7 @@ work = "10 h"
 )";
 
 // Two kinds of GPUs behind one partition, and jobs that ask for more than some of them are.
-inline const char* const world_requests = R"(
-[run]
-replicas = 1
-duration = "2 day"
-[cluster]
-nodes = 4
+inline const std::string world_requests = cluster_text(4, "2 day") + R"(
 [scheduler]
 [[node_group]]
 name = "old"
@@ -156,12 +143,7 @@ work = "10 h"
 )";
 
 // Nodes cut into slices as jobs come, and others beforehand.
-inline const char* const world_slices = R"(
-[run]
-replicas = 1
-duration = "2 day"
-[cluster]
-nodes = 2
+inline const std::string world_slices = cluster_text(2, "2 day") + R"(
 [scheduler]
 kind = "kubernetes"
 [[node_group]]
@@ -195,12 +177,7 @@ work = "3 h"
 slice = "2g.20gb"
 )";
 
-inline const char* const world_models = R"(
-[run]
-replicas = 1
-duration = "2 day"
-[cluster]
-nodes = 4
+inline const std::string world_models = cluster_text(4, "2 day") + R"(
 [scheduler]
 [[jobs.kind]]
 name = "j"
@@ -211,12 +188,7 @@ model = "llama2_13b"
 tensor = 4
 )";
 
-inline const char* const world_traces = R"(
-[run]
-replicas = 1
-duration = "2 day"
-[cluster]
-nodes = 4
+inline const std::string world_traces = cluster_text(4, "2 day") + R"(
 [scheduler]
 [jobs]
 trace = ")" RAILYARD_ROOT R"(/tests/models/world_trace.csv"
@@ -227,12 +199,7 @@ restart = "10 min"
 )";
 
 // Power for three of four jobs; or for all of them, slowed.
-inline const char* const world_budget = R"(
-[run]
-replicas = 1
-duration = "2 day"
-[cluster]
-nodes = 4
+inline const std::string world_budget = cluster_text(4, "2 day") + R"(
 [power]
 budget = "45 kW"
 over_budget = "throttle"
@@ -275,7 +242,7 @@ fabric_share = 0.5
 struct WorldKnob {
     const char* text;
     const char* by;
-    const char* scenario = world_scenario;
+    std::string scenario = world_scenario;
 };
 
 inline const std::map<std::string, WorldKnob> world_knobs = {

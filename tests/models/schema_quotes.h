@@ -2,16 +2,12 @@
 // The keys of quotes, rent and tariffs: as schema_many_jobs.h.
 
 #include "tests/models/schema_many_jobs.h"
+#include "tests/scenario_text.h"
 
 namespace railyard {
 
 // Four nodes by a quote without steps.
-inline const char* const plainly_quoted_scenario = R"(
-[run]
-replicas = 2
-duration = "5 day"
-[cluster]
-nodes = 4
+inline const std::string plainly_quoted_scenario = cluster_text(4, "5 day", 2) + R"(
 [job]
 step.time = "2 s"
 checkpoint.mode = "none"
@@ -26,12 +22,7 @@ high = "320 kUSD"
 )";
 
 // Eight nodes by a quote with steps and years.
-inline const char* const quoted_scenario = R"(
-[run]
-replicas = 2
-duration = "5 day"
-[cluster]
-nodes = 8
+inline const std::string quoted_scenario = cluster_text(8, "5 day", 2) + R"(
 [fabric.compute]
 topology = "fat_tree"
 [job]
@@ -76,12 +67,7 @@ of = "h100_8gpu_node"
 price = "330 kUSD"
 )";
 
-inline const char* const reserved_scenario = R"(
-[run]
-replicas = 2
-duration = "5 day"
-[cluster]
-nodes = 8
+inline const std::string reserved_scenario = cluster_text(8, "5 day", 2) + R"(
 [fabric.compute]
 topology = "fat_tree"
 [job]

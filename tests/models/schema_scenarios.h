@@ -3,14 +3,11 @@
 
 #include <string>
 
+#include "tests/scenario_text.h"
+
 namespace railyard {
 
-inline const char* const base = R"(
-[run]
-replicas = 3
-duration = "20 day"
-[cluster]
-nodes = 10
+inline const std::string base = cluster_text(10, "20 day", 3) + R"(
 [[cluster.fault]]
 part = "gpu"
 node = 1
@@ -63,12 +60,7 @@ replace_fraction = 0.5
 )";
 
 // What happens in its packet windows depends on the keys that the campaign above has no use for.
-inline const char* const windows = R"(
-[run]
-replicas = 1
-duration = "1 h"
-[cluster]
-nodes = 4
+inline const std::string windows = cluster_text(4, "1 h") + R"(
 nics_per_node = 2
 [job]
 step.time = "1 s"
@@ -335,12 +327,7 @@ speed = 0.9
 )";
 
 // A measured step and what slows it.
-inline const char* const measured_text = R"(
-[run]
-replicas = 2
-duration = "20 day"
-[cluster]
-nodes = 4
+inline const std::string measured = cluster_text(4, "20 day", 2) + R"(
 [job]
 step.time = "3 s"
 checkpoint.mode = "none"
@@ -360,6 +347,5 @@ slowdown = 0.2
 rate_per_node = "0.1 /day"
 lasts = "20 h"
 )";
-inline const std::string measured = measured_text;
 
 }  // namespace railyard

@@ -2,16 +2,12 @@
 // The keys of [[job.stage]] and [[job.pause]], and the scenario in which they are tried.
 
 #include "tests/models/schema_knobs.h"
+#include "tests/scenario_text.h"
 
 namespace railyard {
 
 // A job with stages and pauses.
-inline const char* const staged = R"(
-[run]
-replicas = 2
-duration = "20 day"
-[cluster]
-nodes = 12
+inline const std::string staged = cluster_text(12, "20 day", 2) + R"(
 [job]
 nodes = 8
 model = "llama2_13b"

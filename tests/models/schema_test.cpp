@@ -61,7 +61,8 @@ TEST_CASE("every key that packet windows feel changes what they print") {
         std::string section;
         const Knob* knob = seen_in_windows(row.path, section);
         if (knob == nullptr) continue;
-        const std::string base_text = in_section(knob->base ? knob->base : windows, section);
+        const std::string base_text =
+            in_section(knob->base.empty() ? windows : knob->base, section);
         std::string changed = base_text;
         if (!knob->text.empty()) {
             const std::string text = in_section(knob->text, section);
@@ -120,7 +121,7 @@ TEST_CASE("every key of the language changes some result") {
         const bool tier = key.find("checkpoint.tier") != std::string::npos;
         const bool of_a_list = tier || key.find(".cause") != std::string::npos ||
                                key.find(".fault") != std::string::npos;
-        if (of_a_list && knob.base == nullptr) {
+        if (of_a_list && knob.base.empty()) {
             const std::string before = tier ? std::string(base) + tiers : base;
             std::string changed = before;
             const std::size_t at = changed.find(knob.change[0]);
@@ -129,7 +130,7 @@ TEST_CASE("every key of the language changes some result") {
             CHECK(outcome(before, {}) != outcome(changed, {}));
             continue;
         }
-        const std::string before = knob.base ? knob.base : base;
+        const std::string before = knob.base.empty() ? base : knob.base;
         std::string after = before;
         if (!knob.text.empty()) {
             const std::size_t at = after.find(knob.text);

@@ -158,7 +158,7 @@ inline std::pair<Tried, Tried> in_many_jobs(const std::string& key, const Knob& 
     const bool of_a_list = key.find("checkpoint.tier") != std::string::npos ||
                            key.find(".cause") != std::string::npos ||
                            key.find(".fault") != std::string::npos;
-    Tried first{knob.base ? knob.base : base};
+    Tried first{knob.base.empty() ? base : knob.base};
     for (const std::string& setting : knob.given) {
         if (!setting.starts_with("job.")) first.settings.push_back(setting);
     }
@@ -190,7 +190,7 @@ inline std::pair<Tried, Tried> in_many_jobs(const std::string& key, const Knob& 
         second.settings.emplace_back("fabric.compute.routing=ecmp");
     } else if (key == "facility.throttle_temperature") {  // these jobs' GPUs draw less
         second.settings.push_back("facility.throttle_temperature=50 degC");
-    } else if (of_a_list && knob.base == nullptr) {
+    } else if (of_a_list && knob.base.empty()) {
         replace_once(second.text, knob.change[0], knob.change[1]);
     } else {
         replace_once(second.text, knob.text, knob.by);
@@ -212,8 +212,8 @@ enum class Step : std::uint8_t { modelled, given, plain };
 inline std::pair<Tried, Tried> in_one_job(const std::string& key, const Knob& knob,
                                           const std::string& fidelity, Step kind) {
     const bool tier = key.find("checkpoint.tier") != std::string::npos;
-    Tried first{knob.base ? knob.base : base};
-    if (knob.base == nullptr && tier) first.text += tiers;
+    Tried first{knob.base.empty() ? base : knob.base};
+    if (knob.base.empty() && tier) first.text += tiers;
     std::string& text = first.text;
     const bool is_step = key == "job.step.time" || key == "job.trace";
     const bool of_step = is_step || key == "job.model" || key.starts_with("job.parallel");
@@ -247,7 +247,7 @@ inline std::pair<Tried, Tried> in_one_job(const std::string& key, const Knob& kn
         if (!drawn) first.settings.emplace_back("fabric.compute.hash_seed=7");
     }
     Tried second = first;
-    const bool in_text = knob.base == nullptr && knob.change.size() == 2 &&
+    const bool in_text = knob.base.empty() && knob.change.size() == 2 &&
                          text.find(knob.change[0]) != std::string::npos;
     replace_once(second.text, in_text ? knob.change[0] : knob.text,
                  in_text ? knob.change[1] : knob.by);

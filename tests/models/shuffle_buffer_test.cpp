@@ -6,17 +6,11 @@
 
 #include "models/campaign/campaign.h"
 #include "models/campaign/host_memory.h"
+#include "tests/scenario_text.h"
 
 using namespace railyard;
 
 namespace {
-
-double metric(const ReplicaResult& r, const std::string& name) {
-    const auto found = std::find_if(r.metrics.begin(), r.metrics.end(),
-                                    [&](const Metric& m) { return m.name == name; });
-    REQUIRE(found != r.metrics.end());
-    return found->value;
-}
 
 ReplicaResult run(const Scenario& s) {
     ReplicaResult r = run_replica(s, 0, true);
@@ -27,12 +21,7 @@ ReplicaResult run(const Scenario& s) {
 // Eight GPUs that each read 1 GB a second in samples of 10 MB from a store of 16 GB/s. Buffers of 200 samples
 // for each of 2 x 8 workers hold 32 GB: 2 s.
 constexpr double fill = 2;
-const char* const shuffled = R"(
-[run]
-replicas = 1
-duration = "10 h"
-[cluster]
-nodes = 1
+const std::string shuffled = cluster_text(1, "10 h") + R"(
 [storage]
 server_read_bandwidth = "16 GB/s"
 server_write_bandwidth = "16 GB/s"

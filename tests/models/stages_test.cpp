@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "models/campaign/campaign.h"
+#include "tests/scenario_text.h"
 
 using namespace railyard;
 using std::chrono::hours;
@@ -71,15 +72,6 @@ Ran run(const std::string& text, const char* duration = nullptr) {
     Scenario s = load_scenario(text, "stages", changes);
     ReplicaResult r = run_replica(s, 0, true);
     return {std::move(s), std::move(r)};
-}
-
-std::string error_of(const std::string& text) {
-    try {
-        load_scenario(text, "stages");
-    } catch (const ScenarioError& error) {
-        return error.what();
-    }
-    return "";
 }
 
 }  // namespace
@@ -272,7 +264,7 @@ cause = "slow"
 }
 
 TEST_CASE("stages that can't be are refused, with what would help") {
-    const auto stages = [](const char* text) { return error_of(std::string(plain) + text); };
+    const auto stages = [](const char* text) { return refused(std::string(plain) + text); };
     CHECK(stages("[[job.stage]]\nname = \"a\"\n[[job.stage]]\nsteps = 1\n").find("never begins") !=
           std::string::npos);
     CHECK(stages("[[job.stage]]\nuntil = \"5 day\"\n[[job.stage]]\nuntil = \"4 day\"\n")

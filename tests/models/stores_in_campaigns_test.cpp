@@ -6,17 +6,11 @@
 #include <cmath>
 
 #include "models/campaign/campaign.h"
+#include "tests/scenario_text.h"
 
 using namespace railyard;
 
 namespace {
-
-double metric(const ReplicaResult& r, const std::string& name) {
-    const auto found = std::find_if(r.metrics.begin(), r.metrics.end(),
-                                    [&](const Metric& m) { return m.name == name; });
-    REQUIRE(found != r.metrics.end());
-    return found->value;
-}
 
 double booked_s(const Scenario& s, const ReplicaResult& r, Category category) {
     return static_cast<double>(r.ledger.booked(category)) * 1e-9 /
@@ -31,12 +25,7 @@ ReplicaResult run(const Scenario& s) {
 
 // Eight GPUs that each take a batch of 1 GB a second, two batches ahead, from a store of 10 GB/s; another job
 // of one node writes 3,000 GB there every hour.
-const char* const starving = R"(
-[run]
-replicas = 1
-duration = "10 h"
-[cluster]
-nodes = 1
+const std::string starving = cluster_text(1, "10 h") + R"(
 [storage]
 server_read_bandwidth = "10 GB/s"
 server_write_bandwidth = "10 GB/s"
@@ -89,12 +78,7 @@ namespace {
 
 // A job that saves 360 GB at 1 GB/s after each hour of work: cycles of 1.1 h. Groups of four drives on one
 // server, two of which it can lose.
-const char* const saving = R"(
-[run]
-replicas = 1
-duration = "20 h"
-[cluster]
-nodes = 4
+const std::string saving = cluster_text(4, "20 h") + R"(
 [storage]
 system = "lustre"
 servers = 2

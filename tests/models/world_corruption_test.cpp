@@ -6,6 +6,7 @@
 
 #include "models/campaign/campaign.h"
 #include "tests/models/small_world.h"
+#include "tests/scenario_text.h"
 
 using namespace railyard;
 using std::chrono_literals::operator""s;
@@ -159,12 +160,7 @@ TEST_CASE(
 
 TEST_CASE(
     "a corruption takes from a scheduler's only job what it takes from the one job of a cluster") {
-    const std::string cluster = R"(
-[run]
-replicas = 1
-duration = "3 day"
-[cluster]
-nodes = 9
+    const std::string cluster = cluster_text(9, "3 day") + R"(
 [failures]
 random = false
 [[failures.cause]]

@@ -9,6 +9,7 @@
 #include "models/campaign/campaign.h"
 #include "tests/models/schema_kube.h"
 #include "tests/models/schema_many_jobs.h"
+#include "tests/scenario_text.h"
 
 using namespace railyard;
 
@@ -23,12 +24,7 @@ std::map<std::string, double> metrics_of(const std::string& text,
 }
 
 // One job an hour comes to nodes that do one in ten.
-const std::string overload = R"(
-[run]
-replicas = 1
-duration = "10 day"
-[cluster]
-nodes = 2
+const std::string overload = cluster_text(2, "10 day") + R"(
 [scheduler]
 [[jobs.kind]]
 name = "j"
@@ -42,9 +38,10 @@ work = "10 h"
 TEST_CASE(
     "jobs submitted are those that ended, run, wait and were refused, and no more is held than is "
     "there") {
-    for (const char* text : {world_scenario, world_groups, world_requests, world_slices,
-                             world_models, world_traces, kubernetes_scenario, volcano_scenario,
-                             kueue_scenario, kueue_flavors, slices_by_queue, slice_quotas}) {
+    for (const std::string& text :
+         {world_scenario, world_groups, world_requests, world_slices, world_models, world_traces,
+          kubernetes_scenario, volcano_scenario, kueue_scenario, kueue_flavors, slices_by_queue,
+          slice_quotas}) {
         for (const char* seed : {"run.seed=1", "run.seed=2", "run.seed=3"}) {
             auto m = metrics_of(text, {seed});
             CHECK(m["jobs"] ==
@@ -59,12 +56,7 @@ TEST_CASE(
 }
 
 TEST_CASE("nodes that are broken and idle are in no job's hands, whether anybody knows or not") {
-    const std::string idle = R"(
-[run]
-replicas = 1
-duration = "10 day"
-[cluster]
-nodes = 8
+    const std::string idle = cluster_text(8, "10 day") + R"(
 [scheduler]
 health.epilog = false
 [[jobs.kind]]

@@ -8,22 +8,13 @@
 #include "models/campaign/campaign.h"
 #include "models/campaign/feeds.h"
 #include "models/facility/facility.h"
+#include "tests/scenario_text.h"
 
 using namespace railyard;
 using std::chrono_literals::operator""s;
 using std::chrono_literals::operator""h;
 
 namespace {
-
-Scenario scenario(const std::string& text) {
-    return load_scenario(text, "cluster feeds");
-}
-
-double metric(const ReplicaResult& r, std::string_view name) {
-    const auto found = std::ranges::find(r.metrics, name, &Metric::name);
-    REQUIRE(found != r.metrics.end());
-    return found->value;
-}
 
 // The first interruption.
 CampaignEvent first_stop(const ReplicaResult& r) {
@@ -32,35 +23,6 @@ CampaignEvent first_stop(const ReplicaResult& r) {
     REQUIRE(found != r.log.end());
     return *found;
 }
-
-const std::string of_one_job = R"(
-[job]
-nodes = 8
-model = "llama2_13b"
-checkpoint.mode = "none"
-recovery.restart = "0 s"
-[job.)";
-
-const std::string of_many = R"(
-[scheduler]
-[[jobs.kind]]
-name = "a"
-gpus = 64
-model = "llama2_13b"
-steps = 1000000
-limit = "300 day"
-[jobs.kind.)";
-
-const std::string parallel = R"(parallel]
-tensor = 4
-pipeline = 2
-data = 8
-interleave = 2
-microbatch = 2
-global_batch = 256
-sequence_length = 4096
-zero = 1
-)";
 
 }  // namespace
 
@@ -87,12 +49,7 @@ TEST_CASE("jobs that know nothing of each other's steps add up by their shares o
 }
 
 TEST_CASE("a breaker carries one job and trips under two, after its curve's time, and takes both") {
-    const std::string text = R"(
-[run]
-replicas = 1
-duration = "1 day"
-[cluster]
-nodes = 4
+    const std::string text = cluster_text(4, "1 day") + R"(
 [scheduler]
 [facility]
 rack_power_max = "60 kW"
@@ -131,31 +88,21 @@ limit = "20 h"
 }
 
 TEST_CASE("a model's swing trips a breaker of many jobs when it trips that of one job") {
-    const std::string cluster = R"(
-[run]
-replicas = 1
-duration = "1 day"
-[cluster]
-nodes = 8
+    const std::string cluster = cluster_text(8, "1 day") + R"(
 [facility]
 rack_power_max = "60 kW"
 [facility.breaker]
 rating = "14.5 kW"
 nodes = 2
 )";
-    const ReplicaResult one = run_replica(scenario(cluster + of_one_job + parallel), 0, true);
-    const ReplicaResult many = run_replica(scenario(cluster + of_many + parallel), 0, true);
+    const ReplicaResult one = run_replica(scenario(cluster + llama_as_one_job()), 0, true);
+    const ReplicaResult many = run_replica(scenario(cluster + llama_among_many()), 0, true);
     CHECK(first_stop(one).at > Instant(10s));
     CHECK(first_stop(many).at == first_stop(one).at);
 }
 
 TEST_CASE("a pump's loss takes a loop's nodes when they are too hot, sooner if they work") {
-    const std::string cluster = R"(
-[run]
-replicas = 1
-duration = "2 day"
-[cluster]
-nodes = 16
+    const std::string cluster = cluster_text(16, "2 day") + R"(
 nodes_per_rack = 4
 racks_per_cdu = 2
 [facility]
@@ -204,18 +151,13 @@ limit = "400 day"
 }
 
 TEST_CASE("heat takes from many jobs what it takes from the one job of a cluster") {
-    const std::string hot = R"(
-[run]
-replicas = 1
-duration = "5 day"
-[cluster]
-nodes = 8
+    const std::string hot = cluster_text(8, "5 day") + R"(
 [facility]
 inlet_temperature = "44 degC"
 )";
     SUBCASE("with a model") {
-        const ReplicaResult one = run_replica(scenario(hot + of_one_job + parallel), 0, false);
-        const ReplicaResult many = run_replica(scenario(hot + of_many + parallel), 0, false);
+        const ReplicaResult one = run_replica(scenario(hot + llama_as_one_job()), 0, false);
+        const ReplicaResult many = run_replica(scenario(hot + llama_among_many()), 0, false);
         const double throttled = one.ledger.fraction(Category::throttled);
         CHECK(throttled > 0.005);
         CHECK(many.ledger.fraction(Category::throttled) ==

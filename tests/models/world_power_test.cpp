@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "models/campaign/campaign.h"
+#include "tests/scenario_text.h"
 
 using namespace railyard;
 using std::chrono_literals::operator""h;
@@ -15,12 +16,7 @@ using std::chrono_literals::operator""min;
 namespace {
 
 // A node computes for 10 hours of a day, another does nothing.
-const char* const one_of_two = R"(
-[run]
-replicas = 1
-duration = "1 day"
-[cluster]
-nodes = 2
+const std::string one_of_two = cluster_text(2, "1 day") + R"(
 [scheduler]
 [[jobs.kind]]
 name = "train"
@@ -30,12 +26,7 @@ restart = "30 min"
 limit = "20 h"
 )";
 
-const char* const two_kinds_of_nodes = R"(
-[run]
-replicas = 1
-duration = "1 day"
-[cluster]
-nodes = 3
+const std::string two_kinds_of_nodes = cluster_text(3, "1 day") + R"(
 [scheduler]
 [[node_group]]
 name = "new"
@@ -52,21 +43,8 @@ work = "10 h"
 limit = "20 h"
 )";
 
-Scenario scenario(const std::string& text, std::vector<std::string> settings = {}) {
-    ScenarioChanges changes;
-    changes.settings = std::move(settings);
-    return load_scenario(text, "cluster power", changes);
-}
-
 ReplicaResult run(const Scenario& s) {
     return run_replica(s, 0, false);
-}
-
-double metric(const ReplicaResult& r, std::string_view name) {
-    const auto found = std::find_if(r.metrics.begin(), r.metrics.end(),
-                                    [&](const Metric& m) { return m.name == name; });
-    REQUIRE(found != r.metrics.end());
-    return found->value;
 }
 
 Picojoules drawn(const ReplicaResult& r, Category category) {
@@ -77,15 +55,6 @@ Picojoules nodes_energy(const ReplicaResult& r) {
     Picojoules sum = 0;
     for (const Picojoules energy : r.energy.nodes) sum += energy;
     return sum;
-}
-
-std::string refused(const std::string& text, const std::vector<std::string>& settings) {
-    try {
-        scenario(text, settings);
-    } catch (const ScenarioError& error) {
-        return error.what();
-    }
-    return "";
 }
 
 }  // namespace
@@ -137,31 +106,9 @@ TEST_CASE("each kind of node draws its own power, also under one job") {
 }
 
 TEST_CASE("a model that fills the cluster draws what it draws as the one job of it") {
-    const std::string cluster = R"(
-[run]
-replicas = 1
-duration = "1 day"
-[cluster]
-nodes = 8
-)";
-    const std::string parallel = R"(parallel]
-tensor = 4
-pipeline = 2
-data = 8
-interleave = 2
-microbatch = 2
-global_batch = 256
-sequence_length = 4096
-zero = 1
-)";
-    const Scenario many = scenario(cluster +
-                                   "[scheduler]\n[[jobs.kind]]\nname = \"a\"\ngpus = 64\n"
-                                   "model = \"llama2_13b\"\nsteps = 1000000\n[jobs.kind." +
-                                   parallel);
-    const Scenario one = scenario(cluster +
-                                  "[job]\nmodel = \"llama2_13b\"\ncheckpoint.mode = \"none\"\n"
-                                  "recovery.restart = \"0 s\"\n[job." +
-                                  parallel);
+    const std::string cluster = cluster_text(8, "1 day");
+    const Scenario many = scenario(cluster + llama_among_many());
+    const Scenario one = scenario(cluster + llama_as_one_job());
     const ReplicaResult a = run(many);
     const ReplicaResult b = run(one);
     for (const Category c : {Category::productive, Category::exposed_communication,
@@ -205,12 +152,7 @@ TEST_CASE("the peak knows which jobs ran at the same time") {
 }
 
 TEST_CASE("slices draw by their share of the GPU's compute") {
-    const Scenario s = scenario(R"(
-[run]
-replicas = 1
-duration = "1 day"
-[cluster]
-nodes = 1
+    const Scenario s = scenario(cluster_text(1, "1 day") + R"(
 [scheduler]
 kind = "kubernetes"
 [[node_group]]
@@ -230,12 +172,7 @@ requires.slice = "3g.40gb"
 
 TEST_CASE(
     "a cluster of many jobs costs what one job's does, and its goodput hours share a year of it") {
-    const std::string cluster = R"(
-[run]
-replicas = 1
-duration = "1 day"
-[cluster]
-nodes = 2
+    const std::string cluster = cluster_text(2, "1 day") + R"(
 [cost]
 )";
     const Scenario one =

@@ -8,6 +8,7 @@
 #include "models/campaign/campaign.h"
 #include "models/scheduler/world_progress.h"
 #include "tests/models/small_world.h"
+#include "tests/scenario_text.h"
 
 using namespace railyard;
 using std::chrono_literals::operator""s;
@@ -216,12 +217,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a model's job is slowed by a part as the one job of its cluster is") {
-    const std::string cluster = R"(
-[run]
-replicas = 1
-duration = "1 day"
-[cluster]
-nodes = 8
+    const std::string cluster = cluster_text(8, "1 day") + R"(
 [failures]
 random = false
 [[failures.cause]]
@@ -235,30 +231,8 @@ at = "3 h"
 cause = "throttled"
 node = 2
 )";
-    const std::string parallel = R"(parallel]
-tensor = 4
-pipeline = 2
-data = 8
-interleave = 2
-microbatch = 2
-global_batch = 256
-sequence_length = 4096
-zero = 1
-)";
-    const ReplicaResult many =
-        run_replica(load_scenario(cluster +
-                                      "[scheduler]\n[[jobs.kind]]\nname = \"a\"\ngpus = 64\n"
-                                      "model = \"llama2_13b\"\nsteps = 1000000\n[jobs.kind." +
-                                      parallel,
-                                  "many"),
-                    0, false);
-    const ReplicaResult one =
-        run_replica(load_scenario(cluster +
-                                      "[job]\nmodel = \"llama2_13b\"\ncheckpoint.mode = \"none\"\n"
-                                      "recovery.restart = \"0 s\"\n[job." +
-                                      parallel,
-                                  "one"),
-                    0, false);
+    const ReplicaResult many = run_replica(scenario(cluster + llama_among_many()), 0, false);
+    const ReplicaResult one = run_replica(scenario(cluster + llama_as_one_job()), 0, false);
     const double degraded = one.ledger.fraction(Category::degraded);
     CHECK(degraded > 0.01);
     CHECK(many.ledger.fraction(Category::degraded) == doctest::Approx(degraded).epsilon(2e-3));

@@ -12,6 +12,7 @@
 #include "models/scheduler/slurm_placement.h"
 #include "models/scheduler/slurm_priority.h"
 #include "models/scheduler/world_progress.h"
+#include "tests/models/gpu_audit.h"
 
 using namespace railyard;
 using std::chrono_literals::operator""ns;
@@ -56,37 +57,6 @@ FailureCause breaks(Rate per_node, Duration detection, Remedy remedy = Remedy::r
     return cause;
 }
 
-// Holds what must hold at every start and end, whatever the scheduler.
-class Auditor : public WorldListener {
-  public:
-    explicit Auditor(const WorldSpec& spec) {
-        for (const NodeGroup& group : spec.groups) {
-            free_.insert(free_.end(), static_cast<std::size_t>(group.nodes), group.gpus_per_node);
-        }
-    }
-    void started(JobIndex job, Instant, const Allocation& gpus) override {
-        for (const NodeShare& share : gpus) {
-            free_[share.node] -= share.gpus;
-            CHECK_MESSAGE(free_[share.node] >= 0, "a GPU of node ", share.node, " is in two jobs");
-        }
-        held_[job] = gpus;
-        ++starts;
-    }
-    void stopped(JobIndex job, Instant) override {
-        for (const NodeShare& share : held_[job]) free_[share.node] += share.gpus;
-        held_.erase(job);
-    }
-    void promised(JobIndex job, Instant now, Instant start) override {
-        if (on_promise) on_promise(job, now, start);
-    }
-    std::function<void(JobIndex, Instant, Instant)> on_promise;
-    std::int64_t starts = 0;
-
-  private:
-    std::vector<std::int64_t> free_;
-    std::map<JobIndex, Allocation> held_;
-};
-
 using Promise = std::function<void(JobIndex, Instant, Instant)>;
 
 WorldRunResult run(const WorldSpec& spec, std::vector<WorldJob> jobs,
@@ -96,7 +66,7 @@ WorldRunResult run(const WorldSpec& spec, std::vector<WorldJob> jobs,
     std::stable_sort(jobs.begin(), jobs.end(),
                      [](const WorldJob& a, const WorldJob& b) { return a.submit < b.submit; });
     const WorldJobs all{std::move(jobs)};
-    Auditor auditor(spec);
+    GpuAudit auditor(spec);
     auditor.on_promise = on_promise;
     WorldRun world_run{.spec = spec, .jobs = all, .causes = causes, .seed = seed};
     if (end > Duration{}) world_run.end = Instant(end);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/campaign/campaign.h"
+#include "tests/scenario_text.h"
 
 using namespace railyard;
 
@@ -14,18 +15,7 @@ ReplicaResult ran(const std::string& text) {
     return run_replica(load_scenario(text, "work", {}), 0, false);
 }
 
-double metric_of(const ReplicaResult& r, std::string_view name) {
-    const auto found = std::ranges::find(r.metrics, name, &Metric::name);
-    REQUIRE(found != r.metrics.end());
-    return found->value;
-}
-
-constexpr const char* two_kinds = R"(
-[run]
-replicas = 1
-duration = "1 day"
-[cluster]
-nodes = 3
+const std::string two_kinds = cluster_text(3, "1 day") + R"(
 [scheduler]
 [[jobs.kind]]
 name = "tuning"
@@ -44,25 +34,19 @@ worth_per_gpu_hour = 2
 
 TEST_CASE("work that is done counts what its kind is worth, and unfinished work in part") {
     const ReplicaResult r = ran(two_kinds);
-    CHECK(metric_of(r, "work_done_kind_tuning") == doctest::Approx(10));
-    CHECK(metric_of(r, "work_done_kind_service") == doctest::Approx(2 * 8 * 24));
-    CHECK(metric_of(r, "work_done") == doctest::Approx(394));
-    CHECK(metric_of(r, "work_per_day") == doctest::Approx(394));
+    CHECK(metric(r, "work_done_kind_tuning") == doctest::Approx(10));
+    CHECK(metric(r, "work_done_kind_service") == doctest::Approx(2 * 8 * 24));
+    CHECK(metric(r, "work_done") == doctest::Approx(394));
+    CHECK(metric(r, "work_per_day") == doctest::Approx(394));
 }
 
 TEST_CASE("the cost of a unit of work is a year's cost over a year's work") {
     const ReplicaResult r = ran(std::string(two_kinds) + "[cost]\n");
-    CHECK(metric_of(r, "cost_per_work") ==
-          doctest::Approx(metric_of(r, "cost_per_year") / (394 * 365)));
+    CHECK(metric(r, "cost_per_work") == doctest::Approx(metric(r, "cost_per_year") / (394 * 365)));
 }
 
 TEST_CASE("GPUs of a service compute for its duty, wait for requests else, and draw less then") {
-    const std::string text = R"(
-[run]
-replicas = 1
-duration = "1 day"
-[cluster]
-nodes = 1
+    const std::string text = cluster_text(1, "1 day") + R"(
 [scheduler]
 [[jobs.kind]]
 name = "service"
@@ -119,6 +103,6 @@ nodes = 2
 work = "400 day"
 fabric_share = 0.5
 )");
-    CHECK(metric_of(r, "contention_kind_one") == doctest::Approx(0.2).epsilon(0.02));
-    CHECK(metric_of(r, "contention_kind_two") == doctest::Approx(0.2).epsilon(0.02));
+    CHECK(metric(r, "contention_kind_one") == doctest::Approx(0.2).epsilon(0.02));
+    CHECK(metric(r, "contention_kind_two") == doctest::Approx(0.2).epsilon(0.02));
 }

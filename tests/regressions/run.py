@@ -18,6 +18,10 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests"))
+
+from checks import Failure, check  # noqa: E402
+
 SECONDS_MAX = 60
 
 DENSE = """
@@ -88,15 +92,6 @@ gpus = 8
 rate = "100 /day"
 work = "24 h"
 """
-
-
-class Failure(Exception):
-    pass
-
-
-def check(condition, message):
-    if not condition:
-        raise Failure(message)
 
 
 def near(what, expected, found, tolerance=1e-6):

@@ -6,6 +6,11 @@ import resource
 import signal
 import sqlite3
 import subprocess
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+
+from checks import Failure, check  # noqa: E402
 
 SECONDS_MAX = 120  # of one sweep, on a machine that has other things to do
 
@@ -44,15 +49,6 @@ to = "100 GB/s"
 steps = 5
 scale = "log"
 """
-
-
-class Failure(Exception):
-    pass
-
-
-def check(condition, message):
-    if not condition:
-        raise Failure(message)
 
 
 class Program:

@@ -8,18 +8,14 @@
 
 #include <filesystem>
 
+#include "tests/scenario_text.h"
 #include "tools/study/run_verdict.h"
 
 using namespace railyard;
 
 namespace {
 
-const std::string one_job = R"(
-[run]
-replicas = 1
-duration = "5 day"
-[cluster]
-nodes = 9
+const std::string one_job = cluster_text(9, "5 day") + R"(
 [job]
 nodes = 8
 model = "llama2_13b"
@@ -37,12 +33,7 @@ zero = 1
 )";
 
 // More work than the GPUs can do, small jobs behind large ones.
-const std::string many_jobs = R"(
-[run]
-replicas = 1
-duration = "10 day"
-[cluster]
-nodes = 4
+const std::string many_jobs = cluster_text(4, "10 day") + R"(
 [scheduler]
 kind = "slurm"
 [power]

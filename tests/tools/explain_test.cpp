@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "tests/scenario_text.h"
 #include "tests/tools/stalls.h"
 #include "tools/study/attribution.h"
 
@@ -11,22 +12,12 @@ using namespace railyard;
 
 namespace {
 
-const std::string given_step = R"(
-[run]
-replicas = 4
-duration = "20 day"
-[cluster]
-nodes = 8
+const std::string given_step = cluster_text(8, "20 day", 4) + R"(
 [job]
 step.time = "5 s"
 )";
 
-const std::string modelled_step = R"(
-[run]
-replicas = 2
-duration = "5 day"
-[cluster]
-nodes = 8
+const std::string modelled_step = cluster_text(8, "5 day", 2) + R"(
 [job]
 model = "llama2_13b"
 [job.parallel]
