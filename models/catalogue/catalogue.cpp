@@ -86,6 +86,13 @@ std::string join(std::string_view kind, std::string_view name, std::string_view 
                         : fmt::format("{}.{}.{}", kind, name, key);
 }
 
+// Names, words and lists are not overridden: another entry is chosen instead.
+bool may_be_overridden(const Value& ours) {
+    const Value* value = ours.find("value");
+    return ours.kind == Value::Kind::boolean ||
+           (value != nullptr && value->kind != Value::Kind::array);
+}
+
 }  // namespace
 
 std::vector<std::string> Catalogue::kinds() {
@@ -245,12 +252,10 @@ void Catalogue::check_bounds(std::string_view kind, std::string_view name) {
     }
 }
 
-// An override is what the catalogue's value is: a number, or a quantity of the same dimension. Names and
-// words are not overridden: another entry is chosen instead.
+// An override is what the catalogue's value is: a number, a quantity of the same dimension, or true and false.
 void Catalogue::check_kind(const Value& given, const Value& ours, const std::string& path) {
-    const Value* value = ours.find("value");
-    if (value == nullptr || value->kind == Value::Kind::array) {
-        reader_.error(given.at, path, "can't be overridden: it is not one number or quantity",
+    if (!may_be_overridden(ours)) {
+        reader_.error(given.at, path, "can't be overridden: it is not one number, quantity or flag",
                       "choose an entry of the catalogue that has it as you want it");
         return;
     }
@@ -359,7 +364,7 @@ Catalogue::Found Catalogue::find(std::string_view kind, std::string_view name,
     if (e->find(key) == nullptr) refuse_without(kind, name, key);
     const Value* value = e->find(key);
     // Names and words stay ours: check_overrides has reported who tries to replace one.
-    if (given != nullptr && value->find("value") != nullptr) {
+    if (given != nullptr && may_be_overridden(*value)) {
         std::string path = "override." + join(kind, name, key);
         if (read_ != nullptr) read_->insert(path);
         return {given, std::move(path)};

@@ -212,7 +212,7 @@ void add(Json& root, const SchemaRow& row, Definitions& definitions) {
 
 // What may stand in the place of a catalogue's value; nullopt: nothing may.
 std::optional<Json> override_of(const Value& ours, Definitions& definitions) {
-    const Value* value = ours.find("value");
+    const Value* value = ours.kind == Value::Kind::boolean ? &ours : ours.find("value");
     if (value == nullptr) return std::nullopt;
     if (value->kind == Value::Kind::integer || value->kind == Value::Kind::real) {
         return Json{{"allOf", definitions.number("number", Bound::non_negative)},
