@@ -1,6 +1,7 @@
 #pragma once
 // A model, how a job splits it over GPUs, and what that needs of a GPU's memory.
 
+#include <algorithm>
 #include <compare>
 #include <string>
 #include <vector>
@@ -138,6 +139,7 @@ struct ParallelPlan {
     bool cuda_graphs = false;      // kernels are launched by replay
     bool launch_blocking = false;  // the host waits until each kernel that it launches has ended
     bool reduce_in_fp32 = true;    // false: gradients travel in the weights' precision
+    bool buckets = false;          // gradients and weights travel in Megatron's buckets
     Recompute recompute = Recompute::selective;
     std::int64_t recompute_layers = 0;   // full: the first ones of a stage; 0: all
     unsigned recompute_parts = 0;        // RecomputePart
@@ -172,6 +174,17 @@ struct ParallelPlan {
     std::int64_t pipeline_stride() const;
     // Tokens of the busiest expert-parallel rank over the mean: one rank alone has the mean.
     double imbalance() const { return expert > 1 ? expert_imbalance : 1; }
+    // Passes of a microbatch through a virtual stage that gradients, or weights, may travel beside. Buckets of
+    // a virtual stage leave as soon as its last microbatch is done, and microbatches go through the others in
+    // groups of as many as there are stages.
+    std::int64_t passes_beside() const {
+        const bool once = buckets && zero < 2 && interleave > 1;  // a step
+        return once ? std::min(pipeline, microbatches()) * (interleave - 1) : interleave;
+    }
+    // A bucket, Megatron's default: all of it, of which each rank has its share.
+    double bucket_parameters() const {
+        return std::max(40e6, 1e6 * static_cast<double>(replica_ranks()));
+    }
     std::int64_t shards() const { return shard_ranks > 0 ? shard_ranks : replica_ranks(); }
     // Tokens of one microbatch on one rank.
     double rank_tokens() const {

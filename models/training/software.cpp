@@ -89,6 +89,7 @@ Software read_software(Catalogue& c, const std::string& id, const Gpu& gpu) {
     flag("keep_in_fp8", s.keep_in_fp8);
     flag("quantize_before_gather", s.quantize_before_gather);
     flag("reduce_in_fp32", s.reduce_in_fp32);
+    flag("buckets", s.buckets);
     flag("recompute_stops_early", s.recompute_stops_early);
     return s;
 }
@@ -132,6 +133,7 @@ void take_habits(const Software& s, ParallelPlan& p) {
     p.keep_in_fp8 = s.keep_in_fp8;
     p.quantize_before_gather = s.quantize_before_gather;
     p.reduce_in_fp32 = s.reduce_in_fp32;
+    p.buckets = s.buckets;
     p.recompute_stops_early = s.recompute_stops_early;
     p.fold_experts = s.fold_experts;
     p.dispatch = s.two_stage_dispatch ? ExpertDispatch::two_stage : ExpertDispatch::all_to_all;

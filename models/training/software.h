@@ -47,6 +47,7 @@ struct Software {
         false;  // beside fp8 products, inputs of activation functions are kept in 8 bits
     bool quantize_before_gather = false;  // what tensor-parallel ranks gather for fp8 products
     bool reduce_in_fp32 = true;
+    bool buckets = false;
     bool recompute_stops_early = false;
 };
 

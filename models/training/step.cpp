@@ -497,58 +497,88 @@ struct DataParallel {
     double weights = 0;
 };
 
+// All of an exchange, and what of it nothing hides: the bucket whose gradients come last, and the one whose
+// weights the next step begins with.
+struct Exchange {
+    DataParallel all;
+    DataParallel bare;
+};
+
 // How many exchanges a stage's parameters leave in: ZeRO-3 layer by layer or matrix by matrix, gradients in
-// the weights' precision; the others in large buckets.
+// the weights' precision; the others at once, or in buckets, of which each virtual stage has its own.
 double exchange_pieces(const ParallelPlan& p, double layers) {
     constexpr double matrices = 4;
     return p.zero < 3 ? 1 : layers * (p.flat_parameters ? 1 : matrices);
 }
+double buckets_of(const ParallelPlan& p, double parameters) {
+    const double each = parameters / static_cast<double>(p.interleave);
+    return std::ceil(each / p.bucket_parameters()) * static_cast<double>(p.interleave);
+}
 
 // One exchange of all gradients, and one of all weights.
-DataParallel exchange_seconds(const TransformerModel& m, const ParallelPlan& p,
-                              Communicators& groups, const ParameterBytes& bytes,
-                              const StageLayers& layers, double pieces) {
+Exchange exchange_seconds(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
+                          const ParameterBytes& bytes, const StageLayers& stage) {
     const bool frozen = p.adapter_rank > 0;
-    const RankParameters params = rank_parameters(m, p, layers);
+    const RankParameters params = rank_parameters(m, p, stage);
+    const double layers = std::max(1.0, stage.dense + stage.expert);
     // Gathers of one parameter after another run over one channel, which has one NIC.
     const std::int64_t NICs = p.zero >= 3 && !p.flat_parameters ? 1 : 0;
     const double gradient_bytes = p.zero >= 3 || !p.reduce_in_fp32 ? bytes.weight : bytes.gradient;
     const double weight_bytes =
         p.gather_in_fp8 && p.precision != Precision::bf16 ? 1 : bytes.weight;
-    DataParallel once;
+    const bool buckets = p.buckets && p.zero < 3;
+    Exchange once;
     const auto exchange = [&](double count, std::int64_t stride, std::int64_t ranks) {
         if (ranks == 1 || count == 0) return;
+        // What no sharing splits by layer leaves at once.
+        const double whole = buckets ? buckets_of(p, count) : 1;
+        const double split = buckets ? whole : exchange_pieces(p, layers);
         // Experts folded over tensor ranks are nearer to each other than replicas are.
         const std::int64_t shards =
             std::clamp<std::int64_t>(p.shards() * p.replica_stride() / stride, 1, ranks);
         const auto time = [&](Collective collective, std::int64_t from, std::int64_t size,
-                              double each, double times) {
+                              double sent, double pieces) {
             const bool weights = collective == Collective::all_gather;
             groups.note({weights ? CallPurpose::weights : CallPurpose::gradients, collective, from,
-                         size, each, times});
-            return times * seconds(collective, groups.of(collective, from, size, NICs), each);
+                         size, sent / pieces, pieces});
+            const double each =
+                seconds(collective, groups.of(collective, from, size, NICs), sent / pieces);
+            (weights ? once.all.weights : once.all.gradients) += pieces * each;
+            if (buckets) (weights ? once.bare.weights : once.bare.gradients) += each;
         };
         const double gradient = count * gradient_bytes;
         if (p.zero == 0) {
-            once.gradients += time(Collective::all_reduce, stride, ranks, gradient, 1);
+            time(Collective::all_reduce, stride, ranks, gradient, whole);
             return;
         }
         if (shards > 1) {
-            if (!frozen) {
-                once.gradients +=
-                    time(Collective::reduce_scatter, stride, shards, gradient / pieces, pieces);
-            }
-            once.weights +=
-                time(Collective::all_gather, stride, shards, count * weight_bytes / pieces, pieces);
+            if (!frozen) time(Collective::reduce_scatter, stride, shards, gradient, split);
+            time(Collective::all_gather, stride, shards, count * weight_bytes, split);
         }
         if (shards < ranks && !frozen) {
-            once.gradients += time(Collective::all_reduce, stride * shards, ranks / shards,
-                                   gradient / static_cast<double>(shards), 1);
+            time(Collective::all_reduce, stride * shards, ranks / shards,
+                 gradient / static_cast<double>(shards), whole);
         }
     };
     exchange(params.common, p.replica_stride(), p.replica_ranks());
     exchange(params.routed, p.expert_stride() * p.expert, p.expert_replica_ranks() / p.expert);
     return once;
+}
+
+// What a pass waits for on links that buckets do not use: collectives inside a domain, beside replicas that are
+// not.
+auto collectives_beside(const ParallelPlan& p, Communicators& groups) {
+    const auto inside = [&](Collective kind, std::int64_t stride, std::int64_t ranks) {
+        return ranks == 1 || groups.of(kind, stride, ranks).domains == 1;
+    };
+    const bool apart =
+        p.buckets && !inside(p.zero == 0 ? Collective::all_reduce : Collective::all_gather,
+                             p.replica_stride(), p.zero == 0 ? p.replica_ranks() : p.shards());
+    const bool tensor = apart && inside(Collective::all_reduce, p.tensor_stride(), p.tensor);
+    const bool expert = apart && inside(Collective::all_to_all, p.expert_stride(), p.expert);
+    return [=](const Pass& pass) {  // seconds
+        return (tensor ? pass.tensor : 0) + (expert ? pass.expert : 0);
+    };
 }
 
 // What the exchange of gradients and weights leaves visible in a step.
@@ -559,14 +589,20 @@ DataParallel data_parallel(const TransformerModel& m, const ParallelPlan& p, Com
     if (p.replica_ranks() == 1 || (frozen && p.zero < 3)) return {};
     const Gpu& gpu = groups.node().gpu;
     const double layers = std::max(1.0, stage.layers.dense + stage.layers.expert);
-    const double pieces = exchange_pieces(p, layers);
-    const DataParallel once = exchange_seconds(m, p, groups, bytes, stage.layers, pieces);
+    const auto [once, bare] = exchange_seconds(m, p, groups, bytes, stage.layers);
     const double passes = static_cast<double>(p.microbatches());
     const LayerWork& work = stage.work;
-    const Cover forward{work.forward.kernels() + stage.head / 3, work.forward.launch_wait};
-    const Cover backward{work.backward.kernels() + work.recompute.kernels() + stage.head * 2 / 3,
-                         work.backward.launch_wait + work.recompute.launch_wait};
-    const double share = pieces > layers ? gpu.piecewise_overlap : 1;
+    const double beside =
+        static_cast<double>(p.passes_beside()) / static_cast<double>(p.interleave);
+    const auto cover_of = [&, other = collectives_beside(p, groups)](const Pass& pass,
+                                                                     double head) {
+        return Cover{beside * (pass.kernels() + head), beside * (pass.launch_wait + other(pass))};
+    };
+    Pass back = work.backward;
+    back.add(1, work.recompute);
+    const Cover forward = cover_of(work.forward, stage.head / 3);
+    const Cover backward = cover_of(back, stage.head * 2 / 3);
+    const double share = exchange_pieces(p, layers) > layers ? gpu.piecewise_overlap : 1;
     const auto visible = [&](double time, Cover cover) {
         return p.overlap_data ? exposed_seconds(gpu, time, cover, share) : time;
     };
@@ -580,8 +616,9 @@ DataParallel data_parallel(const TransformerModel& m, const ParallelPlan& p, Com
     }
     // Gradients that each rank keeps its share of are scattered in every backward pass, others once,
     // behind the last. Weights come in behind a forward pass.
-    return {(p.zero == 2 ? passes : 1) * visible(once.gradients, backward),
-            visible(once.weights, forward)};
+    const double gradients = visible(once.gradients - bare.gradients, backward) + bare.gradients;
+    return {(p.zero == 2 ? passes : 1) * gradients,
+            visible(once.weights - bare.weights, forward) + bare.weights};
 }
 
 // Filling and draining the pipeline waits for one send per boundary each way; without overlap, so does every
@@ -658,10 +695,9 @@ StepOutline step_outline(const TransformerModel& m, const ParallelPlan& p, Commu
     const bool exchanged = p.replica_ranks() > 1 && (p.adapter_rank == 0 || p.zero >= 3);
     for (const StageRun& run : stage_runs(m, p)) {
         StageOutline stage{run, {}, 0};
-        const double layers = std::max(1.0, run.layers.dense + run.layers.expert);
         groups.note_calls(&stage.exchanges);
         if (exchanged) {
-            exchange_seconds(m, p, groups, bytes, run.layers, exchange_pieces(p, layers));
+            exchange_seconds(m, p, groups, bytes, run.layers);
         }
         groups.note_calls(nullptr);
         stage.optimizer_s = optimizer_seconds(m, p, gpu, run.layers, optimizer_traffic) +

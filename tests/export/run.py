@@ -542,10 +542,11 @@ def case_astra_sim_steps_come_back_within_a_percent(program, folder):
         "recomputation": 'recompute="full"',
         "tensor-parallel collectives hide": "overlap_tensor=true",
         "four stages, interleaved": "tensor=2 pipeline=4 data=4 interleave=2 global_batch=32",
+        "in buckets": 'tensor=1 pipeline=1 data=32 global_batch=32 software="nemo_25.09"',
         "eight stages on two nodes' GPUs each": "tensor=1 pipeline=8 data=4 global_batch=32",
     }
     for name, plan in plans.items():
-        settings = [f"job.parallel.{word}" for word in plan.split()]
+        settings = [f"job.{'parallel.' * ('software' not in word)}{word}" for word in plan.split()]
         (folder / "s.toml").write_text(f'include = ["{FOLDER}/step.toml"]\n' + "\n".join(settings) + "\n")
         astra_sim(program, folder / "s.toml", folder / name)
         text = program.run("import", "chakra", folder / name, folder / "s.toml")

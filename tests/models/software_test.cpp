@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "models/training/training.h"
 
@@ -431,4 +432,59 @@ TEST_CASE_FIXTURE(Stack, "memory keeps what is needed again, as narrow as it is 
     CHECK(of(half, "gradients") == doctest::Approx(0.5 * of(p, "gradients")));
     // What an H100 is sold by is less than it has.
     CHECK(n.gpu.usable_memory > n.gpu.hbm_capacity);
+}
+
+TEST_CASE_FIXTURE(Stack,
+                  "of gradients and weights in buckets the last and the first one are seen") {
+    const TransformerModel m = read_model(catalogue, "llama3_8b");
+    Node n = node("dgx_h100");
+    n.gpu.overlap_tax = 0;
+    ParallelPlan p = on_64();
+    p.microbatch = 4;
+    const auto seen = [&] { return part(m, p, n, "gradients and weights"); };
+    REQUIRE(seen() == 0);  // as one exchange all of it hides
+    p.buckets = true;
+    CHECK(p.bucket_parameters() == 40e6);
+    const CollectiveConstants constants = read_collective_constants(catalogue, n);
+    Communicators groups(constants, n);
+    const auto exchange = [&](double parameters, double buckets) {
+        const auto time = [&](Collective kind, double bytes_each) {
+            return seconds(kind, groups.of(kind, p.replica_stride(), p.data),
+                           parameters * bytes_each / buckets);
+        };
+        return time(Collective::reduce_scatter, bytes.gradient) +
+               time(Collective::all_gather, bytes.weight);
+    };
+    const double held = rank_parameters(m, p, {static_cast<double>(m.layers), 0}).common;
+    CHECK(seen() == doctest::Approx(exchange(held, std::ceil(held / 40e6))));
+    // More ranks have larger ones: what each sends stays as large.
+    p.data = 128;
+    p.global_batch = 512;
+    CHECK(p.bucket_parameters() == 128e6);
+    // Without overlap each bucket is.
+    p.overlap_data = false;
+    const double buckets = std::ceil(held / 128e6);
+    CHECK(seen() == doctest::Approx(buckets * exchange(held, buckets)));
+}
+
+TEST_CASE_FIXTURE(
+    Stack, "gradients and weights in buckets hide behind collectives that stay inside a node") {
+    const TransformerModel m = read_model(catalogue, "llama3_8b");
+    Node n = node("dgx_h100");
+    n.gpu.overlap_tax = 0;
+    ParallelPlan p = on_64();
+    p.tensor = 8;
+    p.data = p.global_batch = 8;  // one microbatch
+    p.sequence_length = 1024;     // so short that they stick out
+    p.cuda_graphs = true;         // and nothing waits for launches
+    p.buckets = true;
+    Node slow = n;
+    slow.gpu.nccl_nvlink_bandwidth = slow.gpu.nccl_nvlink_bandwidth * 0.5;
+    const auto longer = [&](std::string_view name) {
+        return part(m, p, slow, name) - part(m, p, n, name);
+    };
+    REQUIRE(part(m, p, slow, "gradients and weights") > 0);
+    CHECK(longer("tensor-parallel collectives") > 0);
+    CHECK(longer("gradients and weights") ==
+          doctest::Approx(-longer("tensor-parallel collectives")));
 }

@@ -104,10 +104,17 @@ class Fit:
                     self.range[path] = math.log(number(entry["high"]) / number(entry["low"])) / 4
         self.paths = list(self.value)
         as_is = model.errors({})
+        moved = {}
         self.slopes = []  # by path: what a row's error changes by
         for path in self.paths:
-            moved = model.errors({path: math.exp(self.value[path] + 0.02)})
-            self.slopes.append([(after - before) / 0.02 for after, before in zip(moved, as_is)])
+            # A stack's own numbers move its own rows alone: all stacks' numbers of a key are moved together.
+            kind, stack, key = path.split(".")
+            own = kind == "software"
+            together = [other for other in self.paths if own and other.split(".")[::2] == [kind, key]] or [path]
+            if together[0] not in moved:
+                moved[together[0]] = model.errors({other: math.exp(self.value[other] + 0.02) for other in together})
+            self.slopes.append([(after - before) / 0.02 if not own or of == stack else 0.0
+                                for after, before, of in zip(moved[together[0]], as_is, self.stack_of)])
 
     def prior(self, without):
         """Where each number starts, and how far it may be from there; `without` is a stack that tells nothing."""

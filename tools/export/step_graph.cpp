@@ -173,6 +173,8 @@ class RankStep {
         return 1.0 / static_cast<double>(std::max<std::int64_t>(1, own_layers()));
     }
     bool layered() const { return p_.zero >= 3; }
+    // Of gradients and weights the bucket that nothing hides, or the others; all are others without buckets.
+    std::vector<CollectiveCall> exchanges(bool bare) const;
     void gather_layer(bool counts, const std::string& name, const Ids& begin);
 
     const TransformerModel& m_;
@@ -190,6 +192,13 @@ class RankStep {
     Ids before_work_;  // what the last kernels waited for
     Ids gradients_;    // that the optimizer waits for
 };
+
+std::vector<CollectiveCall> RankStep::exchanges(bool bare) const {
+    std::vector<CollectiveCall> out = here_->exchanges;
+    const double alone = p_.buckets && !layered() ? 1 : 0;
+    for (CollectiveCall& call : out) call.count = bare ? alone : call.count - alone;
+    return out;
+}
 
 Ids RankStep::collectives(const std::vector<CollectiveCall>& calls, CallPurpose purpose,
                           const std::string& name, Ids after, double share) {
@@ -264,31 +273,32 @@ RankStep::Kernels RankStep::kernels_of(const StageOutline& stage) const {
     return out;
 }
 
-// Gradients and weights hide behind the pass beside them: models/training/step.cpp says by how much.
+// Gradients and weights hide behind the pass beside them: models/training/step.cpp says by how much. Here buckets
+// beside collectives slow kernels down as well, which is up to 2 % of a step.
 void RankStep::slow_down(Communicators& network) {
     const auto slowest = std::ranges::max_element(
         outline_.stages, {}, [&](const StageOutline& each) { return kernels_of(each).both(); });
     if (!p_.overlap_data || stage_ != slowest->run.first) return;
     const Gpu& gpu = network.node().gpu;
     const Kernels work = kernels_of(*here_);
-    const double gradients = seconds_of(here_->exchanges, CallPurpose::gradients, network);
-    double weights = seconds_of(here_->exchanges, CallPurpose::weights, network);
+    const double gradients = seconds_of(exchanges(false), CallPurpose::gradients, network);
+    double weights = seconds_of(exchanges(false), CallPurpose::weights, network);
     if (layered()) weights *= 1 - layer_share();
     const double share = layered() && !p_.flat_parameters ? gpu.piecewise_overlap : 1;
     const auto taken = [&](double beside, double by) {
         return by > 0 ? gpu.overlap_tax * std::min(share * beside, by) / by : 0;
     };
-    slow_.forward = taken(weights, work.forward);
-    slow_.backward = taken(gradients + (layered() ? weights : 0), work.backward);
+    const double beside =
+        static_cast<double>(p_.passes_beside()) / static_cast<double>(p_.interleave);
+    slow_.forward = taken(weights, beside * work.forward);
+    slow_.backward = taken(gradients + (layered() ? weights : 0), beside * work.backward);
 }
 
-// Weights come beside the first pass, a part of the layers when stages are interleaved; gradients leave
-// beside the last, with ZeRO-2 beside each.
+// Weights come beside the first passes, gradients leave beside the last, with ZeRO-2 beside each.
 double RankStep::slowness(const Unit& unit, std::int64_t i, std::int64_t last) const {
-    const auto parts = static_cast<double>(p_.interleave);
     if (layered()) return 1 + (unit.backward ? slow_.backward : slow_.forward);
     if (unit.backward) return 1 + (p_.zero == 2 || i >= last ? slow_.backward : 0);
-    return 1 + (i == 0 ? parts * slow_.forward : 0);
+    return 1 + (i < p_.passes_beside() ? slow_.forward : 0);
 }
 
 std::pair<std::int64_t, std::int64_t> RankStep::layers_of(std::int64_t chunk) const {
@@ -403,11 +413,13 @@ void RankStep::send(const Unit& unit) {
 
 std::string RankStep::trace() {
     const std::vector<Unit> units = schedule(p_, stage_);
-    const std::int64_t last = std::ssize(units) - p_.interleave;  // of the last backward passes
+    const std::int64_t last = std::ssize(units) - p_.passes_beside();  // backward passes
     Ids weights;
     if (!layered()) {
-        weights = collectives(here_->exchanges, CallPurpose::weights, "weights", {});
-        if (!p_.overlap_data) tail_ = std::exchange(weights, {});
+        tail_ = collectives(exchanges(true), CallPurpose::weights, "weights", {});
+        weights = collectives(exchanges(false), CallPurpose::weights, "weights", tail_);
+        if (weights == tail_) weights.clear();
+        if (!p_.overlap_data && !weights.empty()) tail_ = std::exchange(weights, {});
     }
     Ids before;
     for (std::int64_t i = 0; i < std::ssize(units); ++i) {
@@ -419,14 +431,14 @@ std::string RankStep::trace() {
             !layered() && unit.backward && (p_.zero == 2 ? unit.chunk == 0 : i == last);
         Ids scattered;
         if (scatters && p_.overlap_data) {
-            scattered = collectives(here_->exchanges, CallPurpose::gradients,
+            scattered = collectives(exchanges(false), CallPurpose::gradients,
                                     place(unit) + " gradients", tail_);
             if (scattered == tail_) scattered.clear();
         }
         slow_now_ = slowness(unit, i, last);
         unit.backward ? backward(unit) : forward(unit);
         send(unit);
-        if (i == 0) {
+        if (i + 1 == p_.passes_beside()) {
             for (const Id id : weights) wait(id);
         }
         const Ids ahead = std::exchange(scattered, {});
@@ -435,9 +447,10 @@ std::string RankStep::trace() {
             for (const Id id : std::exchange(gradients_, {})) wait(id);
         }
         const bool at_end = p_.zero == 2 ? scatters : i + 1 == std::ssize(units);
-        if (!layered() && !p_.overlap_data && at_end) {
-            tail_ = collectives(here_->exchanges, CallPurpose::gradients, "gradients", tail_);
-        }
+        if (layered() || !at_end) continue;
+        for (const Id id : std::exchange(gradients_, {})) wait(id);
+        tail_ = collectives(p_.overlap_data ? exchanges(true) : here_->exchanges,
+                            CallPurpose::gradients, "gradients", tail_);
     }
     for (const Id id : gradients_) wait(id);
     out_.compute("optimizer", here_->optimizer_s, tail_);
