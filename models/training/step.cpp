@@ -594,14 +594,16 @@ DataParallel data_parallel(const TransformerModel& m, const ParallelPlan& p, Com
     const LayerWork& work = stage.work;
     const double beside =
         static_cast<double>(p.passes_beside()) / static_cast<double>(p.interleave);
-    const auto cover_of = [&, other = collectives_beside(p, groups)](const Pass& pass,
-                                                                     double head) {
-        return Cover{beside * (pass.kernels() + head), beside * (pass.launch_wait + other(pass))};
+    const auto cover_of = [&](double kernels, double idle) {
+        return Cover{beside * kernels, beside * idle};
     };
-    Pass back = work.backward;
-    back.add(1, work.recompute);
-    const Cover forward = cover_of(work.forward, stage.head / 3);
-    const Cover backward = cover_of(back, stage.head * 2 / 3);
+    const auto other = collectives_beside(p, groups);
+    const Cover forward = cover_of(work.forward.kernels() + stage.head / 3,
+                                   work.forward.launch_wait + other(work.forward));
+    const Cover backward =
+        cover_of(work.backward.kernels() + work.recompute.kernels() + stage.head * 2 / 3,
+                 work.backward.launch_wait + work.recompute.launch_wait +
+                     (other(work.backward) + other(work.recompute)));
     const double share = exchange_pieces(p, layers) > layers ? gpu.piecewise_overlap : 1;
     const auto visible = [&](double time, Cover cover) {
         return p.overlap_data ? exposed_seconds(gpu, time, cover, share) : time;
