@@ -252,7 +252,7 @@ void Catalogue::check_bounds(std::string_view kind, std::string_view name) {
     }
 }
 
-// An override is what the catalogue's value is: a number, a quantity of the same dimension, or true and false.
+// An override is what the catalogue's value is: a number, a quantity of the same dimension, or a flag.
 void Catalogue::check_kind(const Value& given, const Value& ours, const std::string& path) {
     if (!may_be_overridden(ours)) {
         reader_.error(given.at, path, "can't be overridden: it is not one number, quantity or flag",

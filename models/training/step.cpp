@@ -565,8 +565,8 @@ Exchange exchange_seconds(const TransformerModel& m, const ParallelPlan& p, Comm
     return once;
 }
 
-// What a pass waits for on links that buckets do not use: collectives inside a domain, beside replicas that are
-// not.
+// What a pass waits for on links that buckets do not use: collectives inside a domain, beside replicas
+// that are not.
 auto collectives_beside(const ParallelPlan& p, Communicators& groups) {
     const auto inside = [&](Collective kind, std::int64_t stride, std::int64_t ranks) {
         return ranks == 1 || groups.of(kind, stride, ranks).domains == 1;

@@ -173,7 +173,7 @@ class RankStep {
         return 1.0 / static_cast<double>(std::max<std::int64_t>(1, own_layers()));
     }
     bool layered() const { return p_.zero >= 3; }
-    // Of gradients and weights the bucket that nothing hides, or the others; all are others without buckets.
+    // The buckets of gradients and weights that nothing hides, or the others: without buckets, all.
     std::vector<CollectiveCall> exchanges(bool bare) const;
     void gather_layer(bool counts, const std::string& name, const Ids& begin);
 
@@ -273,8 +273,8 @@ RankStep::Kernels RankStep::kernels_of(const StageOutline& stage) const {
     return out;
 }
 
-// Gradients and weights hide behind the pass beside them: models/training/step.cpp says by how much. Here buckets
-// beside collectives slow kernels down as well, which is up to 2 % of a step.
+// Gradients and weights hide behind the pass beside them: models/training/step.cpp says by how much. Here
+// buckets beside collectives slow kernels down as well, which is up to 2 % of a step.
 void RankStep::slow_down(Communicators& network) {
     const auto slowest = std::ranges::max_element(
         outline_.stages, {}, [&](const StageOutline& each) { return kernels_of(each).both(); });
