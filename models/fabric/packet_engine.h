@@ -117,8 +117,8 @@ struct PacketSpec {
     Picoseconds late_round_trip{};
     Picoseconds retransmission_timeout{};  // 0: there is none
     std::int64_t retries = 7;              // timeouts without progress before the flow fails
-    // With unordered recovery: each further timeout of a packet takes so many times as long as the one before;
-    // and how often at most a sender that must not send what has timed out asks for word. 0: never.
+    // With unordered recovery: how many times as long as the one before each further timeout of a packet
+    // takes; and the least time between two requests for news by a sender that must not send again (0: none).
     std::int64_t timeout_growth = 2;
     Picoseconds request_gap{};
     WatchdogSpec watchdog;

@@ -124,7 +124,7 @@ std::int64_t PacketEngine::backlog_of(std::uint32_t flow) const {
            (spec_.payload_bytes + spec_.header_bytes);
 }
 
-// Of its NIC's flows that wait to send, with this one, which does not wait now.
+// How many flows of its NIC wait to send; this one, which does not wait now, counts too.
 std::int64_t PacketEngine::turns_of(std::uint32_t flow) const {
     const Flow& f = flows_[flow];
     return 1 + static_cast<std::int64_t>(turns_[slot(paths_[f.first], f.traffic_class)].size());

@@ -45,8 +45,8 @@ class UnorderedReceiver {
         return true;
     }
     bool first() const { return received_bytes_ == 0; }
-    // Packet `number` makes it report what has come: of 64 packets that end with it; or that begin with it, so
-    // that nothing is said of those before it beyond the one waited for.
+    // Packet `number` makes it report which of 64 packets have come: those that end with it; or, with
+    // `begins`, those that begin with it. Then nothing is said of earlier ones beyond the one waited for.
     void report(std::uint32_t number, std::uint32_t expected, bool begins,
                 DeliveryReport& out) const;
     // An acknowledgement has told of all.

@@ -126,7 +126,7 @@ class WorldSimulation : public WorldView,
         NetworkState broken;            // that its routes meet, with this step
         bool cut_off = false;           // no way is left: it stands still
         std::unique_ptr<HeldUp> storm;  // few jobs are ever held up by one
-        Duration carried{};     // done of the step that a storm stopped
+        Duration carried{};             // done of the step that a storm stopped
         bool rerouted = false;  // it left its links, and comes back to others with its next pace
         RunEnd run_end = RunEnd::done;
         EventId event;  // that ends its phase

@@ -16,7 +16,6 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <queue>
 #include <string>
 #include <vector>
 
@@ -25,6 +24,7 @@
 #include "sim/event_queue.h"
 #include "sim/fingerprint.h"
 #include "sim/rng.h"
+#include "tests/bench/event_queues.h"
 #include "tests/bench/many_jobs.h"
 
 namespace railyard {
@@ -58,65 +58,6 @@ double least_cpu_seconds(int repeats, const std::function<void()>& call) {
 }
 
 // ---- event queue ----
-
-struct Payload {
-    std::uint32_t component;
-    std::uint32_t kind;
-};
-
-// The rival: the standard library's heap, with the same payload and the same order.
-class HeapQueue {
-  public:
-    struct Event {
-        std::int64_t time;
-        Payload payload;
-    };
-    void push(std::int64_t time, Payload payload) { heap_.push({time, ++order_, payload}); }
-    void pop(Event& out) {
-        out = {heap_.top().time, heap_.top().payload};
-        heap_.pop();
-    }
-
-  private:
-    struct Entry {
-        std::int64_t time;
-        std::uint64_t order;
-        Payload payload;
-        bool operator<(const Entry& other) const {
-            return time != other.time ? time > other.time : order > other.order;
-        }
-    };
-    std::priority_queue<Entry> heap_;
-    std::uint64_t order_ = 0;
-};
-
-// The hold model: `pending` events; each hold takes the next one and schedules it again an
-// exponential time later. The digest covers every event, in order.
-template <class Queue>
-class Hold {
-  public:
-    Hold(std::size_t pending, const std::vector<std::int64_t>& increments)
-        : increments_(increments) {
-        for (std::size_t i = 0; i < pending; ++i) {
-            queue_.push(increments_[i % increments_.size()], {static_cast<std::uint32_t>(i), 0});
-        }
-    }
-    std::uint64_t run(std::size_t holds) {
-        Fingerprint digest;
-        typename Queue::Event event{};
-        for (std::size_t i = 0; i < holds; ++i) {
-            queue_.pop(event);
-            digest.add(event.time + event.payload.component);
-            queue_.push(event.time + increments_[next_++ % increments_.size()], event.payload);
-        }
-        return digest.value();
-    }
-
-  private:
-    const std::vector<std::int64_t>& increments_;
-    Queue queue_;
-    std::size_t next_ = 0;
-};
 
 Result event_queue(const char* name, std::size_t pending, bool smoke) {
     const std::size_t holds = smoke ? 20'000 : 2'000'000;
@@ -593,9 +534,10 @@ Result growth(const char* what, std::int64_t size, double cpu_s, const Fingerpri
     const double per = 1e9 * cpu_s / (n * std::log2(n));
     if (size <= 16384) small[what] = per;
     const double budget_s = 1.3 * small[what] * 1e-9 * n * std::log2(n);
+    const std::string unit = fmt::format("CPU s, {:.0f} ns a n log2 n", per);
     return {fmt::format("{}_{}", what, size),
             cpu_s,
-            fmt::format("CPU s, {:.0f} ns a n log2 n", per),
+            unit,
             "budget",
             budget_s,
             budget_s / cpu_s,
