@@ -5,9 +5,9 @@
 // comes back is void: from then on it sends while it has credit, and may overdraw it by a part of a packet.
 // Each packet says how much credit its sender wants: for what it has to send, those products at most, divided
 // by the flows of its NIC that could send now, less the credit that it has. The receiver gives credit in
-// portions, at a pace a little below its own rate: in turn to its senders that want any, and first to one that
-// it has not heard of before. While none wants any, the others get it in turn, in advance, up to those products
-// beyond what they want. Senders that have ended get it too, as the receiver cannot know that they have.
+// portions, at a pace a little below its own rate: in turn to its senders that want any, and first to one
+// that it has not heard of before. While none wants any, the others get it in turn, in advance, up to those
+// products beyond what they want. Senders that have ended get it too: a receiver can't know that they have.
 //
 // With a window beside it (NSCC) both must permit a packet, and a sender wants no more than its window. What
 // the last link trims does not move that window.

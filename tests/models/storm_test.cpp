@@ -391,8 +391,8 @@ TEST_CASE("one job is held up alike by storms, written as a [job] or as the only
     const Ledger one = ledger("[job]\n", "job");
     const Ledger many = ledger("[scheduler]\n[[jobs.kind]]\nname = 'one'\n", "jobs.kind");
     CHECK(one.booked(Category::storm_stall) > 0);
-    const auto booked = [](const Ledger& ledger, Category category) {
-        return static_cast<double>(ledger.booked(category));
+    const auto booked = [](const Ledger& of, Category category) {
+        return static_cast<double>(of.booked(category));
     };
     if (fatal) {  // what follows an end is the scheduler's
         CHECK(booked(many, Category::storm_stall) ==
