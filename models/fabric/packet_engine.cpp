@@ -43,7 +43,7 @@ PacketEngine::PacketEngine(const PacketNetwork& network, PacketSpec spec,
       telemetry_wanted_(congestion_->wants_telemetry()),
       timers_can_wait_(congestion_->timers_can_wait()),
       follows_marks_alone_(congestion_->follows_marks_alone()),
-      round_trips_wanted_(congestion_->wants_round_trips()),
+      round_trips_wanted_(congestion_->wants_round_trips() || spec_.order_loss.enabled),
       class_count_(spec_.classes.size()),
       links_(network.links),
       wheel_(fitting_wheel(network, spec_)),
@@ -206,6 +206,8 @@ void PacketEngine::handle(const TimingWheel::Event& event) {
             return on_timer(event.id);
         case What::flow_timeout:
             return on_timeout(event.id);
+        case What::flow_probe:
+            return on_probe(event.id);
         case What::xoff:
             return on_xoff(event.id, traffic_class);
         case What::xon:

@@ -82,6 +82,23 @@ enum class PacketRouting : std::uint8_t {
     entropy,       // by a hash of the flow and of a value that its sender gives each packet
 };
 
+// Packets that are lost because later ones have come, with unordered recovery: SLEEK, as the consortium's public
+// simulator has it. When more packets than some windows hold have come out of order, a recovery begins: all
+// that was sent before and lies within a window of the one waited for is sent again, once, until all of it has
+// come. A sender that hears nothing for a while sends a probe with its data; a prompt answer, which no queue
+// has held up, begins a recovery too.
+struct OrderLossSpec {
+    bool enabled = false;
+    double windows = 1.5;
+    std::int64_t packets_least = 5;
+    std::int64_t window_max_bytes = INT64_MAX;  // of `windows`
+    Picoseconds prompt{};                       // an answer that took no longer
+    // When a probe leaves after the last news: with nothing left to send, with some; and the next one.
+    Picoseconds probe_idle{};
+    Picoseconds probe_busy{};
+    Picoseconds probe_again{};
+};
+
 struct PacketSpec {
     std::int64_t payload_bytes = 4096;  // of a full packet
     std::int64_t header_bytes =
@@ -121,6 +138,7 @@ struct PacketSpec {
     // takes; and the least time between two requests for news by a sender that must not send again (0: none).
     std::int64_t timeout_growth = 2;
     Picoseconds request_gap{};
+    OrderLossSpec order_loss;
     WatchdogSpec watchdog;
     Picoseconds flowlet_gap{};  // between a flow's packets at a switch: then it may change its way
     // How finely switches know their queues when packets choose among them: in steps of so many bytes; of
@@ -288,6 +306,7 @@ class PacketEngine {
         flow_ready,    // its pace allows another packet
         flow_timer,    // its congestion control's
         flow_timeout,  // nothing was acknowledged for long
+        flow_probe,    // nothing was heard for a while
         xoff,          // a pause frame reaches the sender of link `id`
         xon,           // likewise, to go on
         pause_over,    // the pause of link `id` has run out, unless its pauser is back
@@ -613,6 +632,10 @@ class PacketEngine {
     // Delivery in any order (packet_unordered.cpp).
     void send_unordered(std::uint32_t id);
     void request(std::uint32_t flow);
+    void send_header(std::uint32_t flow, bool with_data);
+    void lose_by_order(std::uint32_t flow, const DeliveryReport& report, Picoseconds round_trip);
+    void await_probe(std::uint32_t flow);
+    void on_probe(std::uint32_t flow);
     std::int64_t backlog_of(std::uint32_t flow) const;
     std::int64_t turns_of(std::uint32_t flow) const;
     void receive_unordered(std::uint32_t id);
@@ -691,6 +714,12 @@ class PacketEngine {
     std::vector<UnorderedSender> unordered_senders_;  // likewise; empty: another recovery
     std::vector<UnorderedReceiver> unordered_receivers_;
     std::vector<DeliveryReport> reports_;  // of each packet, with unordered recovery
+    struct Recovering {                    // from loss by order
+        std::uint32_t ends = 0;            // it is over when all before this has come; 0: none
+        bool awaits_probe = false;
+        std::int64_t probe_at = 0;
+    };
+    std::vector<Recovering> recovering_;  // by queue pair; empty: nothing is lost by its order
     std::unique_ptr<EntropyChoice> entropy_;
     std::size_t unfinished_ = 0;
     std::uint64_t on_links_ = 0;  // packets

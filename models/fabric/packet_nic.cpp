@@ -70,7 +70,8 @@ std::uint32_t PacketEngine::add_queue_pair(const PacketFlow& given) {
         senders_.emplace_back(spec_.recovery_window, spec_.reordering);
         receivers_.emplace_back(spec_.recovery_window);
     } else if (unordered()) {
-        unordered_senders_.emplace_back(spec_.recovery_window);
+        unordered_senders_.emplace_back(spec_.recovery_window, spec_.order_loss.enabled);
+        if (spec_.order_loss.enabled) recovering_.emplace_back();
         unordered_receivers_.emplace_back(spec_.recovery_window);
         if (f.routing == PacketRouting::entropy) entropy_->start(flow);
     }

@@ -322,6 +322,9 @@ void PacketReader::read_trimming(Section& trimming) {
                   {.bound = Bound::positive, .otherwise = "from the catalogue"});
     constexpr Bytes size_max = Bytes::of(1024);
     keep_within(trimming, "size", trimmed_size_, size_max);
+    trimming.read("loss_by_order", loss_by_order_,
+                  "Senders also send again what is missing when many later packets have come, and "
+                  "probe when they hear nothing (ultra_ethernet)");
     trimming.finish();
 }
 

@@ -105,6 +105,7 @@ class PacketReader {
     std::optional<Bytes> mtu_, buffer_size_, reserve_, headroom_, resume_offset_, kmin_, kmax_,
         queue_, trimmed_size_;
     bool trims_ = true;
+    bool loss_by_order_ = false;
     std::string entropy_;
     std::optional<std::int64_t> entropy_values_;
     std::int64_t headroom_oversubscription_ = 1;

@@ -112,6 +112,7 @@ void PacketReader::resolve_ultra_ethernet(Catalogue& catalogue, const Topology& 
                                           PacketProfile& p) {
     PacketSpec& spec = p.spec;
     spec.trimming.enabled = trims_;
+    spec.order_loss.enabled = loss_by_order_;
     spec.trimming.bytes =
         (trimmed_size_ ? *trimmed_size_ : catalogue.data("ultra_ethernet", "", "trimmed_bytes"))
             .count();

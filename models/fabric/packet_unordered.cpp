@@ -79,36 +79,44 @@ void PacketEngine::send_unordered(std::uint32_t id) {
         f.sent = f.to_send + 1;
     }
     DeliveryReport& report = reports_[id];
-    report.answers_request = false;
+    report.answers_request = report.answers_probe = false;
     report.wanted_bytes =
         congestion_->wanted(flow, sender.sent_bytes(), backlog_of(flow), turns_of(flow));
     aim(flow);
     if (again || f.to_send == f.packets || window_is_full(flow)) packet.flags |= flag_asks;
     if (f.timeout_at == unset) await_oldest(flow);
+    if (spec_.order_loss.enabled) await_probe(flow);
 }
 
-// A header by itself, among the acknowledgements: what has timed out must wait for the window or for credit,
-// and nothing may be under way that would bring news of either.
+// Asks for news: what has timed out must wait for the window or for credit, and nothing may be under way that
+// would bring news of either.
 void PacketEngine::request(std::uint32_t flow) {
     Rarely& rarely = rarely_[flow];
     if (spec_.request_gap.count() == 0 || now_ - rarely.requested_at < spec_.request_gap.count()) {
         return;
     }
     rarely.requested_at = now_;
+    send_header(flow, false);
+}
+
+// A header by itself, which the receiver answers: among the acknowledgements, or where the data wait.
+void PacketEngine::send_header(std::uint32_t flow, bool with_data) {
     const Flow& f = flows_[flow];
     const UnorderedSender& sender = unordered_senders_[flow];
     const std::uint32_t id = take_packet();
-    packets_[id] = {f.first,
-                    flow,
-                    f.to_send,
-                    static_cast<std::uint16_t>(spec_.ack_bytes),
-                    static_cast<std::uint8_t>(spec_.ack_class),
-                    flag_trimmed | flag_request};
+    packets_[id] = {
+        f.first,
+        flow,
+        f.to_send,
+        static_cast<std::uint16_t>(spec_.ack_bytes),
+        with_data ? f.traffic_class : static_cast<std::uint8_t>(spec_.ack_class),
+        static_cast<std::uint8_t>(with_data ? flag_request : flag_trimmed | flag_request)};
     DeliveryReport& report = reports_[id];
     if (f.routing == PacketRouting::entropy) {
         packets_.choosing(id).entropy = entropy_->next(flow, now());
     }
     report.answers_request = true;
+    report.answers_probe = with_data;
     report.wanted_bytes =
         congestion_->wanted(flow, sender.sent_bytes(), backlog_of(flow), turns_of(flow));
     if (round_trips_wanted_) sent_at_[id] = now_;
@@ -160,6 +168,7 @@ void PacketEngine::receive_report(std::uint32_t id) {
     if (f.routing == PacketRouting::entropy && !report.answers_request) {
         tell_of_path(packet, packets_.choosing(id).entropy, ack.round_trip);
     }
+    if (spec_.order_loss.enabled) lose_by_order(flow, report, Picoseconds(now_ - sent_at_[id]));
     const double rate_before = f.pace.bits_per_s;
     if (!follows_marks_alone_) {
         congestion_->acknowledged(flow, ack, f.pace);
@@ -222,6 +231,55 @@ void PacketEngine::time_out_oldest(std::uint32_t flow) {
     offer(flow);
 }
 
+// See OrderLossSpec. `round_trip`: of the packet that `report` answers.
+void PacketEngine::lose_by_order(std::uint32_t flow, const DeliveryReport& report,
+                                 Picoseconds round_trip) {
+    const OrderLossSpec& spec = spec_.order_loss;
+    const Flow& f = flows_[flow];
+    Recovering& recovering = recovering_[flow];
+    await_probe(flow);
+    const std::int64_t packet = spec_.payload_bytes + spec_.header_bytes;
+    const std::int64_t window = std::min(f.pace.window_bytes, spec.window_max_bytes);
+    if (f.acknowledged >= recovering.ends) {
+        const double many = std::min(spec.windows * static_cast<double>(window),
+                                     static_cast<double>(spec.window_max_bytes));
+        const auto least = std::max(spec.packets_least, static_cast<std::int64_t>(many) / packet);
+        const bool prompt = report.answers_probe && round_trip <= spec.prompt;
+        if (report.out_of_order < least && !prompt) return;
+        recovering.ends = f.sent;
+    }
+    const auto end = static_cast<std::uint32_t>(
+        std::min<std::int64_t>(recovering.ends, f.acknowledged + window / packet));
+    for (std::uint32_t number = f.acknowledged; number < end; ++number) {
+        bool last = false;
+        unordered_senders_[flow].lose_by_order(number,
+                                               payload_of(f, number, last) + spec_.header_bytes);
+    }
+}
+
+// There was news, or something to hear of. One event for each flow: it finds out whether it is due.
+void PacketEngine::await_probe(std::uint32_t flow) {
+    const OrderLossSpec& spec = spec_.order_loss;
+    Recovering& recovering = recovering_[flow];
+    const Picoseconds wait = backlog_of(flow) > 0 ? spec.probe_busy : spec.probe_idle;
+    recovering.probe_at = now_ + wait.count();
+    if (std::exchange(recovering.awaits_probe, true)) return;
+    schedule(recovering.probe_at, What::flow_probe, flow);
+}
+
+void PacketEngine::on_probe(std::uint32_t flow) {
+    const Flow& f = flows_[flow];
+    Recovering& recovering = recovering_[flow];
+    recovering.awaits_probe = false;
+    if (f.phase != Phase::moving || f.sent == f.acknowledged) return;
+    if (now_ >= recovering.probe_at) {
+        send_header(flow, true);
+        recovering.probe_at = now_ + spec_.order_loss.probe_again.count();
+    }
+    recovering.awaits_probe = true;
+    schedule(recovering.probe_at, What::flow_probe, flow);
+}
+
 // ---- the receiver ----
 
 void PacketEngine::receive_unordered(std::uint32_t id) {
@@ -229,8 +287,8 @@ void PacketEngine::receive_unordered(std::uint32_t id) {
     Flow& f = flows_[packet.flow];
     UnorderedReceiver& receiver = unordered_receivers_[packet.flow];
     std::uint8_t flags = packet.flags & flag_marked;
+    if ((packet.flags & flag_request) != 0) return acknowledge(id, flags);
     if ((packet.flags & flag_trimmed) != 0) {
-        if ((packet.flags & flag_request) != 0) return acknowledge(id, flags);
         if (!receiver.has(packet.number, f.expected)) {
             flags |= flag_nack | static_cast<std::uint8_t>(packet.flags & flag_last_hop);
         }

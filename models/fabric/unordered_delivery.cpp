@@ -71,6 +71,7 @@ std::int64_t UnorderedSender::heard(std::uint32_t next, const DeliveryReport& re
     for (; base_ < next; ++base_) {
         came_.clear(base_);
         lost_count_ -= lost_.clear(base_) ? 1 : 0;
+        doubted_.clear(base_);
     }
     std::uint64_t came = report.came;
     std::uint32_t first = report.first;
@@ -94,6 +95,11 @@ bool UnorderedSender::lose(std::uint32_t number, std::int64_t bytes) {
     ++lost_count_;
     under_way_bytes_ = std::max<std::int64_t>(0, under_way_bytes_ - bytes);
     return true;
+}
+
+bool UnorderedSender::lose_by_order(std::uint32_t number, std::int64_t bytes) {
+    if (number < base_ || came_.test(number) || !doubted_.set(number)) return false;
+    return lose(number, bytes);
 }
 
 }  // namespace railyard

@@ -3,7 +3,8 @@
 //
 // Packets that take different paths overtake each other, so one that is missing is not lost. It is when its
 // header comes without its payload (trimmed by a switch), or when nothing was heard of it for a timeout after
-// it was last sent. Acknowledgements say which of 64 packets have come, and how many bytes ever: those
+// it was last sent; where it is asked for, also when very many later ones have come (OrderLossSpec).
+// Acknowledgements say which of 64 packets have come, and how many bytes ever: those
 // that the sender has under way follow from the latter.
 
 #include <cstdint>
@@ -22,6 +23,7 @@ struct DeliveryReport {
     std::uint32_t first = 0;
     std::uint32_t number = 0;        // the packet that caused it
     bool answers_request = false;    // which carried no payload: its sender only asked
+    bool answers_probe = false;      // that went with the data, to see how long they wait
     std::int64_t wanted_bytes = 0;   // what it said of its sender: Congestion::wanted()
     std::uint32_t out_of_order = 0;  // packets that have come beyond the one waited for
 };
@@ -62,7 +64,9 @@ class UnorderedReceiver {
 
 class UnorderedSender {
   public:
-    explicit UnorderedSender(std::uint32_t window) : came_(window), lost_(window) {}
+    // `by_order`: loses packets by their order too.
+    UnorderedSender(std::uint32_t window, bool by_order)
+        : came_(window), lost_(window), doubted_(by_order ? window : 64) {}
 
     // A packet leaves, for the first time or again.
     void send(std::uint32_t number, std::uint16_t entropy, std::int64_t bytes, std::int64_t now,
@@ -71,6 +75,8 @@ class UnorderedSender {
     std::int64_t heard(std::uint32_t next, const DeliveryReport& report);
     // It must be sent again, and is no longer under way. False: it has come, or that was known.
     bool lose(std::uint32_t number, std::int64_t bytes);
+    // Likewise, but only the first time: what is sent again then is lost by a timeout alone.
+    bool lose_by_order(std::uint32_t number, std::int64_t bytes);
 
     bool has_lost() const { return lost_count_ > 0; }
     std::uint32_t first_lost() const { return lost_.first(base_); }
@@ -95,8 +101,9 @@ class UnorderedSender {
     }
     void remember(const Sent& sent);
 
-    PacketBits came_;  // out of order
-    PacketBits lost_;  // and not sent again yet
+    PacketBits came_;     // out of order
+    PacketBits lost_;     // and not sent again yet
+    PacketBits doubted_;  // that were lost by their order, once
     std::uint32_t lost_count_ = 0;
     std::uint32_t base_ = 0;  // all before it have come
     std::int64_t under_way_bytes_ = 0;

@@ -25,12 +25,14 @@ struct Star {
     NsccSpec control;
     LinkId down = 0;
 
-    explicit Star(int senders, bool trims = true, std::int64_t queue_bytes = INT64_MAX) {
+    explicit Star(int senders, bool trims = true, std::int64_t queue_bytes = INT64_MAX,
+                  bool by_order = false) {
         PacketSpec& spec = profile.spec;
         spec.payload_bytes = 4032;
         spec.header_bytes = 64;
         spec.classes = {{FlowControl::none, false, 0}, {FlowControl::none, true, 1}};
         spec.trimming.enabled = trims;
+        spec.order_loss.enabled = by_order;
         spec.lossy_queue_bytes = queue_bytes;
         spec.buffer.alpha = 1024;
         const VertexId at = network.add_switch(100'000'000);
@@ -280,6 +282,61 @@ TEST_CASE("trimmed packets are sent again, once each, and all books agree after 
     }
 }
 
+TEST_CASE("what later packets have passed is sent again before its timeout, and all books agree") {
+    const auto ended = [](bool by_order, PacketEngine::Totals& totals) {
+        Star star(6, false, 40 * 4096, by_order);
+        PacketEngine e = star.engine(4'000'000);
+        while (!e.run(PacketEngine::never, 1)) {
+            const std::string wrong = e.audit();
+            REQUIRE_MESSAGE(wrong.empty(), wrong);
+        }
+        Picoseconds last{};
+        for (std::size_t f = 0; f < star.flows(); ++f) {
+            CHECK(e.received_bytes(f) == 4'000'000);
+            last = std::max(last, e.end(f));
+        }
+        totals = e.totals();
+        return last;
+    };
+    PacketEngine::Totals by_timeouts;
+    PacketEngine::Totals by_order;
+    const Picoseconds late = ended(false, by_timeouts);
+    const Picoseconds soon = ended(true, by_order);
+    CHECK(by_timeouts.timeouts == by_timeouts.retransmitted);
+    CHECK(by_order.lost_lossy > 100);
+    CHECK(by_order.retransmitted >= by_order.lost_lossy);
+    CHECK(by_order.timeouts < by_timeouts.timeouts / 2);
+    CHECK(soon < late);
+}
+
+TEST_CASE("a packet that is lost by its order is so once") {
+    UnorderedSender sender(1024, true);
+    for (std::uint32_t i = 0; i < 10; ++i) sender.send(i, 0, 4096, i, false);
+    CHECK(sender.lose_by_order(3, 4096));
+    CHECK_FALSE(sender.lose_by_order(3, 4096));
+    CHECK(sender.first_lost() == 3);
+    sender.send(3, 0, 4096, 20, true);
+    CHECK_FALSE(sender.lose_by_order(3, 4096));
+    CHECK(sender.lose(3, 4096));  // a timeout may
+    sender.heard(5, {});
+    CHECK_FALSE(sender.lose_by_order(4, 4096));  // it has come
+}
+
+TEST_CASE("a probe finds the loss of a last packet, which no later one can pass") {
+    const auto ended = [](bool by_order) {
+        Star star(1, false, INT64_MAX, by_order);
+        PacketEngine e = star.engine(4032);
+        e.flap(star.down, Picoseconds(0), Picoseconds(3 * us));
+        e.run(PacketEngine::never);
+        const std::int64_t timeout = star.profile.spec.retransmission_timeout.count();
+        CHECK((e.end(0).count() < timeout) == by_order);
+        return e.totals();
+    };
+    CHECK(ended(true).timeouts == 0);
+    CHECK(ended(true).retransmitted == 1);
+    CHECK(ended(false).timeouts == 1);
+}
+
 TEST_CASE("a flow into a dead cable fails after its timeouts, each twice as long") {
     Star star(1);
     PacketEngine e = star.engine(4032);
@@ -312,6 +369,10 @@ bytes = "2 MB"
     CHECK(lost.totals.trimmed == 0);
     CHECK(lost.totals.lost_lossy > 0);
     CHECK(lost.end > trimmed.end);
+    const WindowResult by_order =
+        run({"fabric.compute.trimming.enabled=false", "fabric.compute.buffer.queue=64 KiB",
+             "fabric.compute.trimming.loss_by_order=true"});
+    CHECK(by_order.totals.timeouts < lost.totals.timeouts);
     // Each key changes what happens.
     for (const char* key :
          {"fabric.compute.buffer.queue=64 KiB", "fabric.compute.trimming.size=256 B",

@@ -51,7 +51,10 @@ Metrics uet_run(const UetCase& given, const std::string& folder, std::uint64_t s
     const bool receivers = given.control.ends_with("rccc");
     if (flows.empty() || (given.control != "nscc" && !receivers)) return {};
     const bool trims = given.trimming == "on";
-    if (!trims && given.trimming != "off_q1bdp" && given.trimming != "off_q5bdp") return {};
+    const bool by_order = given.trimming == "off_q1bdp_sleek";
+    if (!trims && !by_order && given.trimming != "off_q1bdp" && given.trimming != "off_q5bdp") {
+        return {};
+    }
     StandaloneCatalogue own;
     Traffic shape;
     shape.half = 4;
@@ -71,7 +74,9 @@ Metrics uet_run(const UetCase& given, const std::string& folder, std::uint64_t s
     profile.spec.trimming.enabled = trims;
     constexpr std::int64_t short_queue = 153;  // packets of it
     const std::int64_t packet = profile.spec.payload_bytes + 64;
-    if (given.trimming == "off_q1bdp") profile.spec.lossy_queue_bytes = short_queue * packet;
+    profile.spec.order_loss.enabled = by_order;
+    if (given.trimming.starts_with("off_q1bdp"))
+        profile.spec.lossy_queue_bytes = short_queue * packet;
     profile.spec.header_bytes = own.catalogue.data("ultra_ethernet", "", "header").count();
     profile.spec.classes = {{FlowControl::none, false, 0}, {FlowControl::none, true, 1}};
     constexpr Picoseconds link_latency(1'000'000);
@@ -82,7 +87,8 @@ Metrics uet_run(const UetCase& given, const std::string& folder, std::uint64_t s
         profile.spec.payload_bytes + profile.spec.header_bytes + profile.spec.ack_bytes;
     const Picoseconds round_trip = 12 * link_latency + Picoseconds(6 * 20 * bytes);
     set_up_ultra_ethernet(own.catalogue, topology.line_rate(0), round_trip, profile);
-    profile.spec.timeout_growth = 1;  // as there
+    profile.spec.timeout_growth = 1;  // as there, where no sender gives up
+    profile.spec.retries = INT64_MAX;
     for (PacketLink& l : network.links) {
         // Receivers that give credits see their own last link: nothing is marked there.
         const bool receiver_knows = receivers && network.is_nic(l.to);
