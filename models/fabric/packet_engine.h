@@ -82,11 +82,11 @@ enum class PacketRouting : std::uint8_t {
     entropy,       // by a hash of the flow and of a value that its sender gives each packet
 };
 
-// Packets that are lost because later ones have come, with unordered recovery: SLEEK, as the consortium's public
-// simulator has it. When more packets than some windows hold have come out of order, a recovery begins: all
-// that was sent before and lies within a window of the one waited for is sent again, once, until all of it has
-// come. A sender that hears nothing for a while sends a probe with its data; a prompt answer, which no queue
-// has held up, begins a recovery too.
+// Packets that are lost because later ones have come, with unordered recovery: SLEEK, as the consortium's
+// public simulator has it. When more packets than some windows hold have come out of order, a recovery
+// begins: all that was sent before and lies within a window of the one waited for is sent again, once, until
+// all of it has come. A sender that hears nothing for a while sends a probe with its data; a prompt answer,
+// which no queue has held up, begins a recovery too.
 struct OrderLossSpec {
     bool enabled = false;
     double windows = 1.5;

@@ -68,7 +68,11 @@ class PacketPool {
     const Packet& operator[](std::uint32_t id) const {
         return *reinterpret_cast<const Packet*>(address(id));
     }
-    std::byte* address(std::uint32_t id) const { return first_ + (std::size_t{id} << shift_); }
+    // To fetch it early, even where there is none: by numbers, as pointers may not leave their array.
+    std::byte* address(std::uint32_t id) const {
+        return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(first_) +
+                                            (std::uintptr_t{id} << shift_));
+    }
 
     // The packet behind it in its queue, or in the list of those that are free.
     std::uint32_t& next(std::uint32_t id) { return choose_ ? choosing_[id].next : next_[id]; }
