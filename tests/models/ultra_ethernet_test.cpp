@@ -284,7 +284,8 @@ TEST_CASE("trimmed packets are sent again, once each, and all books agree after 
 
 TEST_CASE("what later packets have passed is sent again before its timeout, and all books agree") {
     const auto ended = [](bool by_order, PacketEngine::Totals& totals) {
-        Star star(6, false, 40 * 4096, by_order);
+        Star star(2, false, 40 * 4096, by_order);
+        star.profile.spec.retransmission_timeout = Picoseconds(1000 * us);
         PacketEngine e = star.engine(4'000'000);
         while (!e.run(PacketEngine::never, 1)) {
             const std::string wrong = e.audit();
@@ -303,9 +304,10 @@ TEST_CASE("what later packets have passed is sent again before its timeout, and 
     const Picoseconds late = ended(false, by_timeouts);
     const Picoseconds soon = ended(true, by_order);
     CHECK(by_timeouts.timeouts == by_timeouts.retransmitted);
-    CHECK(by_order.lost_lossy > 100);
+    CHECK(by_order.lost_lossy > 50);
     CHECK(by_order.retransmitted >= by_order.lost_lossy);
-    CHECK(by_order.timeouts < by_timeouts.timeouts / 2);
+    // What is lost again as it is sent again waits for its timeout.
+    CHECK(by_order.retransmitted - by_order.timeouts > 50);
     CHECK(soon < late);
 }
 
