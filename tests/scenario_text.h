@@ -48,8 +48,8 @@ zero = 1
                        job);
 }
 
-// That model as the one job of eight nodes, which neither saves nor takes time to start; or as the only one
-// of many jobs.
+// That model as the one job of eight nodes, which neither saves nor takes time to start; or as the only kind
+// where there may be many jobs.
 inline std::string llama_as_one_job() {
     return "[job]\nnodes = 8\nmodel = \"llama2_13b\"\ncheckpoint.mode = \"none\"\n"
            "recovery.restart = \"0 s\"\n" +

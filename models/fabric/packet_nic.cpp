@@ -614,7 +614,7 @@ void PacketEngine::acknowledge(std::uint32_t id, std::uint8_t flags) {
     f.unacknowledged = 0;
     if (selective()) acknowledges_[id] = packet.number;
     if (unordered()) {
-        // Ultra Ethernet's, whose senders ask for word; of SRD's acknowledgements nothing is known.
+        // Ultra Ethernet's senders ask for news; what SRD's acknowledgements say is not public.
         const bool begins = spec_.request_gap.count() > 0 &&
                             ((flags & flag_marked) != 0 || (packet.flags & flag_asks) != 0);
         unordered_receivers_[packet.flow].report(packet.number, f.expected, begins, reports_[id]);

@@ -174,8 +174,8 @@ struct ParallelPlan {
     std::int64_t pipeline_stride() const;
     // Tokens of the busiest expert-parallel rank over the mean: one rank alone has the mean.
     double imbalance() const { return expert > 1 ? expert_imbalance : 1; }
-    // Passes of a microbatch through a virtual stage that gradients, or weights, may travel beside. Buckets
-    // of a virtual stage leave as soon as its last microbatch is done, and microbatches go through the
+    // Passes of a microbatch through a virtual stage that gradients, or weights, may travel beside. A
+    // virtual stage's buckets leave as soon as its last microbatch is done, and microbatches go through the
     // others in groups of as many as there are stages.
     std::int64_t passes_beside() const {
         const bool once = buckets && zero < 2 && interleave > 1;  // a step

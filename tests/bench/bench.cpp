@@ -526,8 +526,8 @@ class Cluster {
     Topology topology_;
 };
 
-// CPU time, and how many ns of it there are for each n log2 n: of the large no more than 1.3 times as many as
-// of 16,384.
+// CPU time, and how many ns of it there are for each n log2 n. Large sizes have a budget: 1.3 times as many
+// as 16,384 has.
 Result growth(const char* what, std::int64_t size, double cpu_s, const Fingerprint& digest) {
     static std::map<std::string, double> small;
     const double n = static_cast<double>(size);
