@@ -608,6 +608,24 @@ def case_a_cell_of_two_algorithms_is_not_its_first(program):
     check(not wrong, f"{wrong}")
 
 
+def case_nics_are_counted_in_the_words_of_posts(program):
+    # The number in a product's name was taken for Gbit/s, and a rate that InfiniBand's generation says was not found.
+    same = [("H100", "8x NDR400 IB", ["8x NDR", "8x CX7 400G", "8x ConnectX-7 400G", "8x400G CX7"]),
+            ("A100", "4x HDR200 IB", ["4x HDR", "4x CX6 200G"]),
+            ("A100", "4x100G EFA v1", ["4x100G EFA", "4x100G EFAv1"]),
+            ("B300", "8x800G XDR", ["8x XDR", "8x CX8 800G"]),
+            ("H100", "8x400G RoCE", ["8x400GbE", "8x400G Spectrum-X", "8x Thor2 400G"]),
+            ("MI300X", "8x400G RoCE", ["8x400G Pollara", "8x400G AINIC"])]
+    description = (ROOT / "tests/validation/30_nccl_tests_published.toml").read_text()
+    program.file("mine.toml", description.replace("tolerance.mean = 0.1\n", ""))
+    for device, plain, words in same:
+        rows = "".join(f"a,{device},2,16,all_reduce,default,{network},,1073741824,1000,,x\n" for network in [plain] + words)
+        table = program.file("mine.csv", "id,device,nodes,gpus,op,algo,network,nccl,bytes,time_oop_us,flag,source\n" + rows)
+        _, stdout, stderr = program.run("verify", "mine.toml", table, "--json")
+        took = [row["simulated"] for row in json.loads(stdout)["rows"]]
+        check(len(took) == 1 + len(words) and max(took) < 1.001 * min(took), f"{device} {plain}, {words}: {took} {stderr}")
+
+
 def case_estimates_of_own_entries_are_fitted_too(program):
     # One wrote 4 GB/s with a wide range, and measured checkpoints that need some four times that.
     own = DENSE + """

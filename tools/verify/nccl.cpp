@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <initializer_list>
 
 #include "models/collective/collective.h"
 #include "models/training/training.h"
@@ -47,59 +48,90 @@ std::string node_of(const std::string& device, const std::string& network) {
     return node.empty() ? node_named("device", lower(device)) : node;
 }
 
+bool mentions_any(const std::string& text, std::initializer_list<const char*> words) {
+    return std::ranges::any_of(words, [&](const char* word) { return mentions(text, word); });
+}
+
 // The NIC that stands for a transport; the rate decides between generations of one.
-const char* nic_of(const std::string& network, double gbit) {
+const char* nic_of(const std::string& network, double gbit, const Node& node) {
     if (mentions(network, "tcpxo")) return "gcp_tcpxo_200";
     if (mentions(network, "tcpx")) return "gcp_tcpx_200";
     if (mentions(network, "efa")) {
-        // AWS p4 nodes have the first version, whether or not that is said.
-        if (mentions(network, "efa v1") || mentions(network, "p4d")) return "efa_v1_100";
+        // AWS p4 nodes, all that it has with A100, have the first version, whether or not that is said.
+        const bool p4 = node.gpu.id.starts_with("a100");
+        if (p4 || mentions_any(network, {"efa v1", "efav1", "p4d"})) return "efa_v1_100";
         return gbit < 200 ? "efa_v2_100" : gbit < 400 ? "efa_v3_200" : "efa_v4_400";
     }
-    if (mentions(network, "roce")) return "generic_400g_roce";
-    if (mentions(network, "tcp") || mentions(network, "gbe")) return "eth100_tcp";
-    return gbit < 400 ? "cx6_hdr200" : "cx7_ndr400";
+    if (mentions_any(network, {"pollara", "ainic"})) return "pollara_400";
+    if (mentions_any(network, {"roce", "spectrum", "thor"})) return "generic_400g_roce";
+    if (mentions(network, "tcp")) return "eth100_tcp";
+    // Ethernet of 200 Gbit/s and more is not left to sockets.
+    if (mentions(network, "gbe")) return gbit < 200 ? "eth100_tcp" : "generic_400g_roce";
+    return gbit < 400 ? "cx6_hdr200" : gbit < 800 ? "cx7_ndr400" : "cx8_xdr800";
 }
 
 // So many NICs of so many Gbit/s each, of the transport that the text names.
 void set_nics(Catalogue& catalogue, const std::string& network, std::int64_t count, double gbit,
               Node& node) {
     node.nics = count;
-    set_nic(catalogue, node, nic_of(network, gbit));
+    set_nic(catalogue, node, nic_of(network, gbit, node));
     const Bandwidth printed = Bandwidth::bits_per_second(std::llround(gbit * 1e9));
     node.nic_bandwidth =
         printed * (node.nic_bandwidth.bytes_per_second() / node.nic_line_rate.bytes_per_second());
     node.nic_line_rate = printed;
 }
 
-constexpr const char* counted_nics = R"((\d+)\s*x\s*([a-z]*)\s*(\d+(?:\.\d+)?)\s*(g\w*(?:/s)?)?)";
+struct CountedNics {
+    std::int64_t count = 0;
+    double gbit = 0;   // of each
+    std::string unit;  // as printed, if it is
+};
+
+// NICs as a text counts them: "8x NDR400 IB", "4x100G". A generation of InfiniBand says the rate by itself
+// ("8x NDR"); the number in a product's name ("8x CX8 800G", "8x ConnectX-7 400G") is no rate.
+std::vector<CountedNics> counted_nics(const std::string& network) {
+    const std::string text =
+        without_pattern(network, R"((?:connectx|cx|bluefield|bf|thor)[ -]?\d+)");
+    std::vector<CountedNics> out;
+    for (const Found& nics :
+         find_all(text, R"((\d+)\s*x\s*[a-z]*\s*(\d+(?:\.\d+)?)\s*(g\w*(?:/s)?)?)")) {
+        out.push_back({std::stoll(nics[1]), std::stod(nics[2]), nics[3]});
+    }
+    if (!out.empty()) return out;
+    static const std::map<std::string, double> rates = {
+        {"edr", 100}, {"hdr", 200}, {"ndr", 400}, {"xdr", 800}};
+    for (const Found& nics : find_all(text, R"((\d+)\s*x\s*(edr|hdr|ndr|xdr)\b)")) {
+        out.push_back({std::stoll(nics[1]), rates.at(nics[2]), ""});
+    }
+    return out;
+}
 
 // Sets the NICs that the network's column counts, "8x NDR400 IB" or "4x100G": so many Gbit/s each.
 void read_network(Catalogue& catalogue, const std::string& column, Node& node) {
     const std::string network = lower(column);
-    const std::vector<Found> nics = find_all(network, counted_nics);
+    const std::vector<CountedNics> nics = counted_nics(network);
     if (nics.size() != 1) {
         throw RowError{"network",
                        fmt::format("expected one kind of NIC, as in '8x400G', found '{}'", column)};
     }
-    if (nics[0][4].starts_with("gb/") && mentions(column, "GB/s")) {
+    if (nics[0].unit.starts_with("gb/") && mentions(column, "GB/s")) {
         throw RowError{"network", fmt::format("expected NICs in Gbit/s, found '{}'", column)};
     }
-    set_nics(catalogue, network, std::stoll(nics[0][1]), std::stod(nics[0][3]), node);
+    set_nics(catalogue, network, nics[0].count, nics[0].gbit, node);
 }
 
 // Racks that are one NVLink domain each say "4x400G" of a tray, "1x400G" or "NDR400" of a GPU; what isn't
 // said is the catalogue's.
 void read_rack_network(Catalogue& catalogue, const std::string& column, Node& node) {
     const std::string network = lower(column);
-    const std::vector<Found> counted = find_all(network, counted_nics);
+    const std::vector<CountedNics> counted = counted_nics(network);
     const std::vector<Found> rate =
         find_all(network, R"((?:hdr|ndr|xdr) ?(\d{3})\b|\b(\d{3}) ?g(?:b\w*)?(?:/s)?\b)");
     const auto trays = node.gpus / catalogue.integer("node", node.name, "gpus_per_tray");
     if (counted.size() == 1) {
-        const std::int64_t count = std::stoll(counted[0][1]);
+        const std::int64_t count = counted[0].count;
         const std::int64_t parts = count == 1 ? node.gpus : count == node.gpus ? 1 : trays;
-        set_nics(catalogue, network, count * parts, std::stod(counted[0][3]), node);
+        set_nics(catalogue, network, count * parts, counted[0].gbit, node);
     } else if (rate.size() == 1) {
         const std::string& gbit = rate[0][1].empty() ? rate[0][2] : rate[0][1];
         set_nics(catalogue, network, node.gpus, std::stod(gbit), node);
