@@ -610,7 +610,8 @@ def case_a_cell_of_two_algorithms_is_not_its_first(program):
 
 def case_nics_are_counted_in_the_words_of_posts(program):
     # The number in a product's name was taken for Gbit/s, and a rate that InfiniBand's generation says was not found.
-    same = [("H100", "8x NDR400 IB", ["8x NDR", "8x CX7 400G", "8x ConnectX-7 400G", "8x400G CX7"]),
+    same = [("H100", "8x NDR400 IB", ["8x NDR", "8x CX7 400G", "8x ConnectX-7 400G", "8x400G CX7", "8×400G NDR",
+                                        "8x mlx5 NDR", "8x ConnectX-7 (400 Gb/s)", "8x IB NDR400"]),
             ("A100", "4x HDR200 IB", ["4x HDR", "4x CX6 200G"]),
             ("A100", "4x100G EFA v1", ["4x100G EFA", "4x100G EFAv1"]),
             ("B300", "8x800G XDR", ["8x XDR", "8x CX8 800G"]),

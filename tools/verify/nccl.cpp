@@ -91,16 +91,19 @@ struct CountedNics {
 // ("8x NDR"); the number in a product's name ("8x CX8 800G", "8x ConnectX-7 400G") is no rate.
 std::vector<CountedNics> counted_nics(const std::string& network) {
     const std::string text =
-        without_pattern(network, R"((?:connectx|cx|bluefield|bf|thor)[ -]?\d+)");
+        without_pattern(network, R"((?:connectx|cx|mlx|bluefield|bf|thor)[ -]?\d+)");
     std::vector<CountedNics> out;
-    for (const Found& nics :
-         find_all(text, R"((\d+)\s*x\s*[a-z]*\s*(\d+(?:\.\d+)?)\s*(g\w*(?:/s)?)?)")) {
+    for (
+        const Found& nics : find_all(
+            text,
+            R"((\d+)\s*(?:x|×)\s*(?:(?:ib|infiniband) )?[a-z]*\s*\(?(\d+(?:\.\d+)?)\s*(g\w*(?:/s)?)?)")) {
         out.push_back({std::stoll(nics[1]), std::stod(nics[2]), nics[3]});
     }
     if (!out.empty()) return out;
     static const std::map<std::string, double> rates = {
         {"edr", 100}, {"hdr", 200}, {"ndr", 400}, {"xdr", 800}};
-    for (const Found& nics : find_all(text, R"((\d+)\s*x\s*(edr|hdr|ndr|xdr)\b)")) {
+    for (const Found& nics :
+         find_all(text, R"((\d+)\s*(?:x|×)\s*(?:(?:ib|infiniband) )?(edr|hdr|ndr|xdr)\b)")) {
         out.push_back({std::stoll(nics[1]), rates.at(nics[2]), ""});
     }
     return out;
