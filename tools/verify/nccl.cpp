@@ -96,14 +96,14 @@ std::vector<CountedNics> counted_nics(const std::string& network) {
     for (
         const Found& nics : find_all(
             text,
-            R"((\d+)\s*(?:x|×)\s*(?:(?:ib|infiniband) )?[a-z]*\s*\(?(\d+(?:\.\d+)?)\s*(g\w*(?:/s)?)?)")) {
+            R"((\d{1,4})\s*(?:x|×)\s*(?:(?:ib|infiniband) )?[a-z]*\s*\(?(\d{1,4}(?:\.\d+)?)\s*(g\w*(?:/s)?)?)")) {
         out.push_back({std::stoll(nics[1]), std::stod(nics[2]), nics[3]});
     }
     if (!out.empty()) return out;
     static const std::map<std::string, double> rates = {
         {"edr", 100}, {"hdr", 200}, {"ndr", 400}, {"xdr", 800}};
     for (const Found& nics :
-         find_all(text, R"((\d+)\s*(?:x|×)\s*(?:(?:ib|infiniband) )?(edr|hdr|ndr|xdr)\b)")) {
+         find_all(text, R"((\d{1,4})\s*(?:x|×)\s*(?:(?:ib|infiniband) )?(edr|hdr|ndr|xdr)\b)")) {
         out.push_back({std::stoll(nics[1]), rates.at(nics[2]), ""});
     }
     return out;
@@ -150,7 +150,7 @@ std::int64_t racks_of(const std::string& words, std::int64_t gpus, const Node& n
     const std::string text = lower(words);
     for (const Found& found :
          find_all(text, R"((\w+?)x?[ _-]*(?:(?:full )?nvl\d+[ _-]*)?racks?\b)")) {
-        if (found[1].find_first_not_of("0123456789") == std::string::npos) {
+        if (!find_pattern(found[1], R"(^\d{1,6}$)").empty()) {
             return std::max<std::int64_t>(least, std::stoll(found[1]));
         }
         for (const auto& [word, count] : numbers) {
