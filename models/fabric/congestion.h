@@ -81,9 +81,11 @@ class Congestion {
     // It has something to send again, after it had nothing since `idle_since`. Its state is as it was, and
     // timers that were due meanwhile are called when the pace is next needed.
     virtual void resumed(std::uint32_t, Picoseconds /*idle_since*/, Picoseconds /*now*/, Pace&) {}
-    // What a packet that leaves now says to its receiver, which hears it as it acknowledges: with delivery in
-    // any order. Bytes on the wire: all that were sent, with this packet, and those still to be sent;
-    // `turns`: how many flows of its NIC could send now, with this one.
+    // Whether packets say something to their receiver, which hears it as it acknowledges: with delivery in
+    // any order.
+    virtual bool tells_receivers() const { return false; }
+    // What one says that leaves now. Bytes on the wire: all that were sent, with this packet, and those still
+    // to be sent; `turns`: how many flows of its NIC could send now, with this one.
     virtual std::int64_t wanted(std::uint32_t, std::int64_t /*sent*/, std::int64_t /*backlog*/,
                                 std::int64_t /*turns*/) const {
         return 0;

@@ -64,6 +64,7 @@ class ReceiverCredits final : public Congestion {
         begin(flow, pace);
     }
 
+    bool tells_receivers() const override { return true; }
     std::int64_t wanted(std::uint32_t flow, std::int64_t sent, std::int64_t backlog,
                         std::int64_t turns) const override {
         const State& s = flows_[flow];

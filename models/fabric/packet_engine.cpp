@@ -62,6 +62,7 @@ PacketEngine::PacketEngine(const PacketNetwork& network, PacketSpec spec,
     RY_CHECK(spec_.payload_bytes + spec_.header_bytes <= UINT16_MAX);
     // Its header goes where acknowledgements go, which must be packets.
     RY_CHECK(!spec_.trimming.enabled || (unordered() && spec_.ack_class >= 0));
+    packets_.keep(round_trips_wanted_, selective());
     if (unordered()) {
         RY_CHECK(!telemetry_wanted_);
         spec_.entropy.seed = spec_.seed;
@@ -243,9 +244,7 @@ std::uint32_t PacketEngine::take_packet() {
     if (free_packets_ == none) {
         packets_.add();
         if (telemetry_wanted_) telemetry_.resize(packets_.size() * telemetry_hops_);
-        if (selective()) acknowledges_.emplace_back();
-        if (unordered()) reports_.emplace_back();
-        if (round_trips_wanted_) sent_at_.emplace_back();
+        if (congestion_->tells_receivers()) wanted_.emplace_back();
         return static_cast<std::uint32_t>(packets_.size() - 1);
     }
     const std::uint32_t id = free_packets_;
@@ -254,6 +253,8 @@ std::uint32_t PacketEngine::take_packet() {
 }
 
 void PacketEngine::free_packet(std::uint32_t id) {
+    const Packet& packet = packets_[id];
+    if (unordered() && (packet.flags & flag_ack) != 0) free_reports_.push_back(packet.number);
     packets_.next(id) = free_packets_;
     free_packets_ = id;
 }

@@ -480,7 +480,6 @@ class PacketEngine {
         return spec_.trimming.enabled && (packet.flags & (flag_ack | flag_trimmed)) == 0;
     }
     void trim_one(LinkId in, LinkId out, std::uint32_t id);
-    void swap_packets(std::uint32_t a, std::uint32_t b);
     bool put_in_place_of_last(LinkId in, LinkId out, std::uint32_t id);
     void trim(LinkId out, std::uint32_t id);
     // Acknowledgements that are no packets take none of a link.
@@ -623,6 +622,7 @@ class PacketEngine {
     void take_turn(std::uint32_t flow, LinkId link, std::uint8_t bit);
     std::uint8_t port_bit(std::uint32_t flow, LinkId link) const;
     bool send_in_turn(LinkId link, std::size_t traffic_class);
+    std::uint32_t new_packet(LinkId link, const Packet& packet);
     void send_data(LinkId link, std::uint32_t flow);
     void receive_data(std::uint32_t id);
     void receive_in_any_order(std::uint32_t id, std::uint8_t flags);
@@ -633,6 +633,8 @@ class PacketEngine {
     void send_unordered(std::uint32_t id);
     void request(std::uint32_t flow);
     void send_header(std::uint32_t flow, bool with_data);
+    void tell_receiver(std::uint32_t id);
+    std::uint32_t take_report();
     void lose_by_order(std::uint32_t flow, const DeliveryReport& report, Picoseconds round_trip);
     void await_probe(std::uint32_t flow);
     void on_probe(std::uint32_t flow);
@@ -640,7 +642,7 @@ class PacketEngine {
     std::int64_t turns_of(std::uint32_t flow) const;
     void receive_unordered(std::uint32_t id);
     void receive_report(std::uint32_t id);
-    void tell_of_path(const Packet& packet, std::uint16_t entropy, Picoseconds round_trip);
+    void tell_of_path(std::uint32_t id, Picoseconds round_trip);
     void await_oldest(std::uint32_t flow);
     void time_out_oldest(std::uint32_t flow);
     void acknowledge(std::uint32_t id, std::uint8_t flags);
@@ -670,10 +672,6 @@ class PacketEngine {
     std::uint32_t free_packets_ = none;    // the first of a list of them
     std::vector<HopTelemetry> telemetry_;  // of each packet, telemetry_hops_ places
     std::size_t telemetry_hops_ = 0;
-    std::vector<std::uint32_t>
-        acknowledges_;  // of each packet that is an ACK: what came; selective repeat
-    std::vector<std::int64_t>
-        sent_at_;  // of each data packet and the ACK that it becomes, if wanted
     std::vector<LinkId> paths_;
     NextHops next_hops_;
     std::vector<Flowlet> flowlets_;
@@ -713,9 +711,11 @@ class PacketEngine {
     std::vector<SelectiveReceiver> receivers_;
     std::vector<UnorderedSender> unordered_senders_;  // likewise; empty: another recovery
     std::vector<UnorderedReceiver> unordered_receivers_;
-    std::vector<DeliveryReport> reports_;  // of each packet, with unordered recovery
-    struct Recovering {                    // from loss by order
-        std::uint32_t ends = 0;            // it is over when all before this has come; 0: none
+    std::vector<DeliveryReport> reports_;  // with unordered recovery: of acknowledgements
+    std::vector<std::uint32_t> free_reports_;
+    std::vector<std::int64_t> wanted_;  // said by each packet, if its receiver is told
+    struct Recovering {                 // from loss by order
+        std::uint32_t ends = 0;         // it is over when all before this has come; 0: none
         bool awaits_probe = false;
         std::int64_t probe_at = 0;
     };

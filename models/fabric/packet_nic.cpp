@@ -354,16 +354,24 @@ std::int64_t PacketEngine::payload_of(const Flow& f, std::uint32_t number, bool&
                 : spec_.payload_bytes;
 }
 
+// A packet of its flow that leaves now by `link`.
+std::uint32_t PacketEngine::new_packet(LinkId link, const Packet& packet) {
+    const std::uint32_t id = take_packet();
+    packets_[id] = packet;
+    if (round_trips_wanted_) packets_.sent_at(id) = now_;
+    const PacketRouting routing = flows_[packet.flow].routing;
+    if (routing != PacketRouting::path) start_way(id, link);
+    if (routing == PacketRouting::entropy) packets_.note(id) = entropy_->next(packet.flow, now());
+    return id;
+}
+
 void PacketEngine::send_data(LinkId link, std::uint32_t flow) {
     Flow& f = flows_[flow];
-    const std::uint32_t id = take_packet();
     bool last = false;
     const std::int64_t payload = payload_of(f, f.to_send, last);
-    packets_[id] = {f.first,         flow,
-                    f.to_send,       static_cast<std::uint16_t>(payload + spec_.header_bytes),
-                    f.traffic_class, last ? flag_asks : std::uint8_t{0}};
-    if (round_trips_wanted_) sent_at_[id] = now_;
-    if (f.routing != PacketRouting::path) start_way(id, link);
+    const std::uint32_t id = new_packet(
+        link, {f.first, flow, f.to_send, static_cast<std::uint16_t>(payload + spec_.header_bytes),
+               f.traffic_class, last ? flag_asks : std::uint8_t{0}});
     if (unordered()) {
         send_unordered(id);
         f.ready_at = now_ + transfer_ps(packets_[id].bytes, f.ps_per_byte);
@@ -406,7 +414,7 @@ void PacketEngine::tell_congestion(std::uint32_t id, std::uint32_t fresh, bool l
     if (telemetry_wanted_ && packet.place - f.first <= 2U * f.hops) {  // else it has been rerouted
         ack.hops = {&telemetry_[id * telemetry_hops_], static_cast<std::size_t>(f.hops) - 1};
     }
-    if (round_trips_wanted_) ack.round_trip = Picoseconds(now_ - sent_at_[id]);
+    if (round_trips_wanted_) ack.round_trip = Picoseconds(now_ - packets_.sent_at(id));
     catch_up(flow);
     const double rate_before = f.pace.bits_per_s;
     congestion_->acknowledged(flow, ack, f.pace);
@@ -428,7 +436,7 @@ void PacketEngine::receive_ack(std::uint32_t id) {
     }
     bool lost = false;
     if (selective()) {
-        lost = senders_[flow].acknowledged(packet.number, acknowledges_[id], f.sent) > 0;
+        lost = senders_[flow].acknowledged(packet.number, packets_.note(id), f.sent) > 0;
         aim(flow);
     } else if ((packet.flags & flag_nack) != 0 && packet.number == f.acknowledged) {
         lost = true;
@@ -576,7 +584,7 @@ void PacketEngine::prepare_cnp(std::uint32_t id) {
     if (flows_[packets_[id].flow].routing != PacketRouting::path) {
         packets_.choosing(cnp).way = packets_.choosing(id).way;
     }
-    if (round_trips_wanted_) sent_at_[cnp] = sent_at_[id];
+    if (round_trips_wanted_) packets_.sent_at(cnp) = packets_.sent_at(id);
     for (std::size_t hop = 0; hop < telemetry_hops_ && telemetry_wanted_; ++hop) {
         telemetry_[cnp * telemetry_hops_ + hop] = telemetry_[id * telemetry_hops_ + hop];
     }
@@ -612,15 +620,20 @@ void PacketEngine::acknowledge(std::uint32_t id, std::uint8_t flags) {
     Packet& packet = packets_[id];
     Flow& f = flows_[packet.flow];
     f.unacknowledged = 0;
-    if (selective()) acknowledges_[id] = packet.number;
+    if (selective()) packets_.note(id) = packet.number;
+    std::uint32_t number = f.expected;
     if (unordered()) {
+        number = take_report();
+        DeliveryReport& report = reports_[number];
+        report.answers_request = (packet.flags & flag_request) != 0;
+        report.answers_probe = report.answers_request && (packet.flags & flag_trimmed) == 0;
         // Ultra Ethernet's senders ask for news; what SRD's acknowledgements say is not public.
         const bool begins = spec_.request_gap.count() > 0 &&
                             ((flags & flag_marked) != 0 || (packet.flags & flag_asks) != 0);
-        unordered_receivers_[packet.flow].report(packet.number, f.expected, begins, reports_[id]);
+        unordered_receivers_[packet.flow].report(packet.number, f.expected, begins, report);
     }
     if (f.routing != PacketRouting::path) turn_way(id);
-    packet.number = f.expected;
+    packet.number = number;
     packet.bytes = static_cast<std::uint16_t>(spec_.ack_bytes);
     packet.flags = flag_ack | flags;
     if (spec_.ack_class < 0) {

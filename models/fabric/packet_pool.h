@@ -21,8 +21,9 @@ namespace railyard {
 struct alignas(16) Packet {
     std::uint32_t place = 0;
     std::uint32_t flow = 0;
-    std::uint32_t number = 0;  // of a data packet; of an ACK: the one waited for
-    std::uint16_t bytes = 0;   // on the wire
+    // Of a data packet; of an ACK: the one waited for, or with delivery in any order its report.
+    std::uint32_t number = 0;
+    std::uint16_t bytes = 0;  // on the wire
     std::uint8_t traffic_class = 0;
     std::uint8_t flags = 0;
 };
@@ -31,11 +32,13 @@ struct alignas(16) Packet {
 // the one to take next. The way back is written over the way there.
 struct alignas(cache_line) ChoosingPacket {
     Packet packet;
+    std::int64_t sent_at = 0;
     static constexpr std::size_t hops_max = 6;  // three tiers up and down
     std::array<LinkId, hops_max + 1> way{};     // so that one place beyond the last is still inside
     VertexId to = 0;                            // its NIC
     std::uint32_t next = UINT32_MAX;
-    std::uint16_t entropy = 0;
+    std::uint32_t note =
+        0;  // its entropy value; of an ACK of selective repeat: the packet that came
 };
 static_assert(sizeof(ChoosingPacket) == cache_line);
 
@@ -44,6 +47,12 @@ class PacketPool {
     static constexpr std::uint32_t none = UINT32_MAX;
     static constexpr std::uint32_t own_way = std::uint32_t{1} << 31;
 
+    // Packets remember when they were sent; acknowledgements what has come. While there is none.
+    void keep(bool times, bool notes) {
+        RY_CHECK(size() == 0);
+        times_ = times;
+        notes_ = notes;
+    }
     // From now on packets may choose their way. While there is none.
     void let_choose() {
         RY_CHECK(size() == 0 || choose_);
@@ -61,6 +70,8 @@ class PacketPool {
         } else {
             packets_.emplace_back();
             next_.push_back(none);
+            if (times_) sent_at_.emplace_back();
+            if (notes_) note_.emplace_back();
             first_ = reinterpret_cast<std::byte*>(packets_.data());
         }
     }
@@ -77,22 +88,34 @@ class PacketPool {
     // The packet behind it in its queue, or in the list of those that are free.
     std::uint32_t& next(std::uint32_t id) { return choose_ ? choosing_[id].next : next_[id]; }
     std::uint32_t next(std::uint32_t id) const { return choose_ ? choosing_[id].next : next_[id]; }
+    std::int64_t& sent_at(std::uint32_t id) {
+        return choose_ ? choosing_[id].sent_at : sent_at_[id];
+    }
+    std::uint32_t& note(std::uint32_t id) { return choose_ ? choosing_[id].note : note_[id]; }
     // Where packets may choose.
     ChoosingPacket& choosing(std::uint32_t id) { return choosing_[id]; }
     const ChoosingPacket& choosing(std::uint32_t id) const { return choosing_[id]; }
     // All but their places in a queue.
     void swap(std::uint32_t a, std::uint32_t b) {
-        if (!choose_) return std::swap(packets_[a], packets_[b]);
+        if (!choose_) {
+            std::swap(packets_[a], packets_[b]);
+            if (times_) std::swap(sent_at_[a], sent_at_[b]);
+            return;
+        }
         std::swap(choosing_[a], choosing_[b]);
         std::swap(choosing_[a].next, choosing_[b].next);
     }
 
   private:
     bool choose_ = false;
+    bool times_ = false;
+    bool notes_ = false;
     int shift_ = 4;
     std::byte* first_ = nullptr;
     CacheLines<Packet> packets_;
     std::vector<std::uint32_t> next_;
+    std::vector<std::int64_t> sent_at_;
+    std::vector<std::uint32_t> note_;
     CacheLines<ChoosingPacket> choosing_;
 };
 

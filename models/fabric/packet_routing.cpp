@@ -30,7 +30,7 @@ void PacketEngine::start_way(std::uint32_t id, LinkId first) {
 
 // The first of a switch's outputs tells it from others: no two hash alike.
 LinkId PacketEngine::hashed(const NextHops::Choice& choice, const ChoosingPacket& packet) const {
-    const std::uint64_t key = std::uint64_t{packet.packet.flow} << 16 | packet.entropy;
+    const std::uint64_t key = std::uint64_t{packet.packet.flow} << 16 | packet.note;
     const std::uint64_t hash = mix_bits(mix_bits(key + spec_.seed) ^ choice.links.front()) >> 32;
     return choice.links[hash * choice.links.size() >> 32];
 }

@@ -27,14 +27,9 @@ bool PacketEngine::put_in_place_of_last(LinkId in, LinkId out, std::uint32_t id)
     queue.bytes += packets_[id].bytes - packets_[last].bytes;
     const LinkId its_in = last_link(packets_[last]);
     buffer.release(ingress_[its_in * class_count_ + c], packets_[last].bytes);
-    swap_packets(id, last);
+    packets_.swap(id, last);
+    if (!wanted_.empty()) std::swap(wanted_[id], wanted_[last]);
     return true;
-}
-
-void PacketEngine::swap_packets(std::uint32_t a, std::uint32_t b) {
-    packets_.swap(a, b);
-    std::swap(reports_[a], reports_[b]);
-    if (round_trips_wanted_) std::swap(sent_at_[a], sent_at_[b]);
 }
 
 // The header goes on among the acknowledgements, whose class goes first.
@@ -68,20 +63,15 @@ void PacketEngine::send_unordered(std::uint32_t id) {
     Flow& f = flows_[flow];
     UnorderedSender& sender = unordered_senders_[flow];
     const bool again = f.to_send < f.sent;
-    std::uint16_t entropy = 0;
-    if (f.routing == PacketRouting::entropy) {
-        entropy = packets_.choosing(id).entropy = entropy_->next(flow, now());
-    }
+    const auto entropy =
+        static_cast<std::uint16_t>(f.routing == PacketRouting::entropy ? packets_.note(id) : 0);
     sender.send(f.to_send, entropy, packet.bytes, now_, again);
     if (again) {
         ++totals_.retransmitted;
     } else {
         f.sent = f.to_send + 1;
     }
-    DeliveryReport& report = reports_[id];
-    report.answers_request = report.answers_probe = false;
-    report.wanted_bytes =
-        congestion_->wanted(flow, sender.sent_bytes(), backlog_of(flow), turns_of(flow));
+    tell_receiver(id);
     aim(flow);
     if (again || f.to_send == f.packets || window_is_full(flow)) packet.flags |= flag_asks;
     if (f.timeout_at == unset) await_oldest(flow);
@@ -102,27 +92,20 @@ void PacketEngine::request(std::uint32_t flow) {
 // A header by itself, which the receiver answers: among the acknowledgements, or where the data wait.
 void PacketEngine::send_header(std::uint32_t flow, bool with_data) {
     const Flow& f = flows_[flow];
-    const UnorderedSender& sender = unordered_senders_[flow];
-    const std::uint32_t id = take_packet();
-    packets_[id] = {
-        f.first,
-        flow,
-        f.to_send,
-        static_cast<std::uint16_t>(spec_.ack_bytes),
-        with_data ? f.traffic_class : static_cast<std::uint8_t>(spec_.ack_class),
-        static_cast<std::uint8_t>(with_data ? flag_request : flag_trimmed | flag_request)};
-    DeliveryReport& report = reports_[id];
-    if (f.routing == PacketRouting::entropy) {
-        packets_.choosing(id).entropy = entropy_->next(flow, now());
-    }
-    report.answers_request = true;
-    report.answers_probe = with_data;
-    report.wanted_bytes =
-        congestion_->wanted(flow, sender.sent_bytes(), backlog_of(flow), turns_of(flow));
-    if (round_trips_wanted_) sent_at_[id] = now_;
     const LinkId link = paths_[f.first];
-    if (f.routing != PacketRouting::path) start_way(id, link);
+    const std::uint32_t id = new_packet(
+        link, {f.first, flow, f.to_send, static_cast<std::uint16_t>(spec_.ack_bytes),
+               with_data ? f.traffic_class : static_cast<std::uint8_t>(spec_.ack_class),
+               static_cast<std::uint8_t>(with_data ? flag_request : flag_trimmed | flag_request)});
+    tell_receiver(id);
     if (!send_at_once(link, id)) enqueue(link, id);
+}
+
+void PacketEngine::tell_receiver(std::uint32_t id) {
+    if (wanted_.empty()) return;
+    const std::uint32_t flow = packets_[id].flow;
+    wanted_[id] = congestion_->wanted(flow, unordered_senders_[flow].sent_bytes(), backlog_of(flow),
+                                      turns_of(flow));
 }
 
 // Bytes on the wire that are to be sent, for the first time or again.
@@ -144,8 +127,8 @@ void PacketEngine::receive_report(std::uint32_t id) {
     const std::uint32_t flow = packet.flow;
     Flow& f = flows_[flow];
     if (f.phase != Phase::moving) return free_packet(id);
-    f.acknowledged = std::max(f.acknowledged, packet.number);
-    const DeliveryReport& report = reports_[id];
+    const DeliveryReport& report = reports_[packet.number];
+    f.acknowledged = std::max(f.acknowledged, report.next);
     UnorderedSender& sender = unordered_senders_[flow];
     Acknowledgement ack;
     ack.now = now();
@@ -161,14 +144,13 @@ void PacketEngine::receive_report(std::uint32_t id) {
     }
     ack.under_way_bytes = sender.under_way_bytes();
     ack.sent_bytes = sender.sent_bytes();
-    ack.wanted_bytes = report.wanted_bytes;
-    if (round_trips_wanted_ && !report.answers_request) {
-        ack.round_trip = Picoseconds(now_ - sent_at_[id]);
+    if (!wanted_.empty()) ack.wanted_bytes = wanted_[id];
+    const Picoseconds round_trip(round_trips_wanted_ ? now_ - packets_.sent_at(id) : 0);
+    if (!report.answers_request) {
+        ack.round_trip = round_trip;
+        if (f.routing == PacketRouting::entropy) tell_of_path(id, round_trip);
     }
-    if (f.routing == PacketRouting::entropy && !report.answers_request) {
-        tell_of_path(packet, packets_.choosing(id).entropy, ack.round_trip);
-    }
-    if (spec_.order_loss.enabled) lose_by_order(flow, report, Picoseconds(now_ - sent_at_[id]));
+    if (spec_.order_loss.enabled) lose_by_order(flow, report, round_trip);
     const double rate_before = f.pace.bits_per_s;
     if (!follows_marks_alone_) {
         congestion_->acknowledged(flow, ack, f.pace);
@@ -182,13 +164,13 @@ void PacketEngine::receive_report(std::uint32_t id) {
 }
 
 // The last link says nothing of the path before it.
-void PacketEngine::tell_of_path(const Packet& packet, std::uint16_t entropy,
-                                Picoseconds round_trip) {
+void PacketEngine::tell_of_path(std::uint32_t id, Picoseconds round_trip) {
+    const Packet& packet = packets_[id];
     const bool late = spec_.late_round_trip.count() > 0 && round_trip > spec_.late_round_trip;
     PathNews news = late || (packet.flags & flag_marked) != 0 ? PathNews::marked : PathNews::good;
     const bool trimmed = (packet.flags & flag_nack) != 0;
     if (trimmed && (packet.flags & flag_last_hop) == 0) news = PathNews::trimmed;
-    entropy_->heard(packet.flow, entropy, news, now());
+    entropy_->heard(packet.flow, static_cast<std::uint16_t>(packets_.note(id)), news, now());
 }
 
 // Its timeout is that of the packet under way which was sent first. While nothing comes back, what is sent
@@ -281,6 +263,16 @@ void PacketEngine::on_probe(std::uint32_t flow) {
 }
 
 // ---- the receiver ----
+
+std::uint32_t PacketEngine::take_report() {
+    if (free_reports_.empty()) {
+        reports_.emplace_back();
+        return static_cast<std::uint32_t>(reports_.size() - 1);
+    }
+    const std::uint32_t number = free_reports_.back();
+    free_reports_.pop_back();
+    return number;
+}
 
 void PacketEngine::receive_unordered(std::uint32_t id) {
     const Packet& packet = packets_[id];

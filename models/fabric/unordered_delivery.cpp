@@ -24,6 +24,7 @@ void UnorderedReceiver::report(std::uint32_t number, std::uint32_t expected, boo
     out.first = std::max(expected + 1, number > before ? number - before : 0);
     out.came = came_.word(out.first);
     out.received_bytes = received_bytes_;
+    out.next = expected;
     out.number = number;
     out.out_of_order = came_count_;
 }

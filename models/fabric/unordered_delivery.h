@@ -21,11 +21,11 @@ struct DeliveryReport {
     std::uint64_t came = 0;           // bit i: packet `first` + i has come
     std::int64_t received_bytes = 0;  // on the wire, of different packets, ever
     std::uint32_t first = 0;
+    std::uint32_t next = 0;          // the packet waited for
     std::uint32_t number = 0;        // the packet that caused it
+    std::uint32_t out_of_order = 0;  // packets that have come beyond the one waited for
     bool answers_request = false;    // which carried no payload: its sender only asked
     bool answers_probe = false;      // that went with the data, to see how long they wait
-    std::int64_t wanted_bytes = 0;   // what it said of its sender: Congestion::wanted()
-    std::uint32_t out_of_order = 0;  // packets that have come beyond the one waited for
 };
 
 class UnorderedReceiver {
