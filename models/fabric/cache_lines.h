@@ -1,5 +1,6 @@
 #pragma once
-// Arrays that begin at a cache line, so that neighbours of half a line never share two.
+// Arrays that begin at a cache line, so that neighbours of half a line never share two; and lines fetched
+// before they are needed.
 
 #include <cstddef>
 #include <new>
@@ -8,6 +9,13 @@
 namespace railyard {
 
 constexpr std::size_t cache_line = 64;
+
+// gcc takes a function that only fetches for one without effect, and drops the calls to it: the empty
+// statement is an effect.
+inline void fetch_line(const void* place) {
+    __builtin_prefetch(place);
+    asm volatile("");
+}
 
 template <class T>
 struct CacheLineAllocator {

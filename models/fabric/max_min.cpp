@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "models/fabric/cache_lines.h"
 #include "sim/check.h"
 
 // The one hard idea: which flows does a change touch?
@@ -167,7 +168,7 @@ void MaxMin::fill() {
     for (std::size_t i = 0; i < released_.size(); ++i) {
         if (i + ahead < released_.size()) {
             for (const Crossing& c : crossings_of(released_[i + ahead])) {
-                __builtin_prefetch(&links_[c.link]);
+                fetch_line(&links_[c.link]);
             }
         }
         for (const Crossing& c : crossings_of(released_[i])) touch(c.link);
@@ -177,7 +178,7 @@ void MaxMin::fill() {
         std::pop_heap(levels_.begin(), levels_.end(),
                       [](const Level& a, const Level& b) { return a.rate > b.rate; });
         levels_.pop_back();
-        if (!levels_.empty()) __builtin_prefetch(&links_[levels_.front().link]);
+        if (!levels_.empty()) fetch_line(&links_[levels_.front().link]);
         const LinkState& link = links_[lowest.link];
         if (link.rising == 0) continue;
         const double now = level(link);

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "models/fabric/cache_lines.h"
 #include "models/fabric/topology.h"
 
 namespace railyard {
@@ -48,9 +49,7 @@ class NextHops {
     bool leads(LinkId in, VertexId to) const {
         return table_[row_[in] + destination_[to]].block != 0;
     }
-    void fetch(LinkId in, VertexId to) const {
-        __builtin_prefetch(&table_[row_[in] + destination_[to]]);
-    }
+    void fetch(LinkId in, VertexId to) const { fetch_line(&table_[row_[in] + destination_[to]]); }
 
   private:
     static constexpr std::uint32_t last_hop = UINT32_MAX;  // the leaf is one of the NIC's own

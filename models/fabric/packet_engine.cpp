@@ -170,7 +170,7 @@ inline void PacketEngine::fetch_ahead() const {
     const auto packet = [&](std::uint32_t id) {
         return reinterpret_cast<std::uintptr_t>(packets_.address(id));
     };
-    const auto fetch = [](std::uintptr_t a) { __builtin_prefetch(reinterpret_cast<void*>(a)); };
+    const auto fetch = [](std::uintptr_t a) { fetch_line(reinterpret_cast<void*>(a)); };
     const auto choose = [](bool first, std::uint64_t a, std::uint64_t b) {
         return b ^ ((a ^ b) & (std::uint64_t{0} - std::uint64_t{first}));
     };
@@ -395,7 +395,7 @@ std::uint32_t PacketEngine::dequeue(LinkId link, std::size_t traffic_class) {
     Queue& queue = queues_[s];
     const std::uint32_t id = queue.head;
     queue.head = packets_.next(id);
-    if (queue.head != none) __builtin_prefetch(&packets_[queue.head]);
+    if (queue.head != none) fetch_line(&packets_[queue.head]);
     queue.bytes -= packets_[id].bytes;
     ++queue.taken;
     Port& port = ports_[link];

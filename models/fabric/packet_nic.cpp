@@ -258,8 +258,8 @@ bool PacketEngine::window_is_full(std::uint32_t flow) const {
 
 // What is touched to send a packet of it.
 inline void PacketEngine::fetch_sender(std::uint32_t flow) const {
-    __builtin_prefetch(&flows_[flow]);
-    __builtin_prefetch(&flows_[flow].pace);
+    fetch_line(&flows_[flow]);
+    fetch_line(&flows_[flow].pace);
 }
 
 // Puts the flow into its NIC's turn if it may send by the time the NIC can, else sets its alarm.

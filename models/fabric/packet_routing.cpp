@@ -77,18 +77,17 @@ void PacketEngine::fetch_ways() const {
     };
     const TimingWheel::Event* event = wheel_.peek(first);
     if (is(event, What::arrival)) {
-        __builtin_prefetch(packets_.address(event->id));
+        fetch_line(packets_.address(event->id));
     } else if (is(event, What::port_free)) {
-        __builtin_prefetch(&ports_[event->id]);
-        __builtin_prefetch(&queues_[event->id * class_count_]);
-        __builtin_prefetch(&queues_[(event->id + 1) * class_count_ - 1]);
+        fetch_line(&ports_[event->id]);
+        fetch_line(&queues_[event->id * class_count_]);
+        fetch_line(&queues_[(event->id + 1) * class_count_ - 1]);
     }
     event = wheel_.peek(second);
     if (is(event, What::arrival)) {
         fetch_switch(packets_[event->id]);
     } else if (is(event, What::port_free)) {
-        each_head(event->id,
-                  [&](std::uint32_t head) { __builtin_prefetch(packets_.address(head)); });
+        each_head(event->id, [&](std::uint32_t head) { fetch_line(packets_.address(head)); });
     }
     event = wheel_.peek(third);
     if (is(event, What::arrival)) {
@@ -96,7 +95,7 @@ void PacketEngine::fetch_ways() const {
     } else if (is(event, What::port_free) && !ports_[event->id].at_nic) {
         each_head(event->id, [&](std::uint32_t head) {
             const Packet& packet = packets_[head];
-            __builtin_prefetch(&ingress_[slot(last_link(packet), packet.traffic_class)]);
+            fetch_line(&ingress_[slot(last_link(packet), packet.traffic_class)]);
         });
     }
 }
@@ -105,13 +104,13 @@ void PacketEngine::fetch_ways() const {
 void PacketEngine::fetch_switch(const Packet& packet) const {
     const LinkId in = last_link(packet);
     if (to_nic_[in] != 0) {
-        __builtin_prefetch(&flows_[packet.flow]);
-        return __builtin_prefetch(&flows_[packet.flow].expected);
+        fetch_line(&flows_[packet.flow]);
+        return fetch_line(&flows_[packet.flow].expected);
     }
     if (packet.flags >> routing_shift != 0) {
         next_hops_.fetch(in, reinterpret_cast<const ChoosingPacket&>(packet).to);
     }
-    __builtin_prefetch(&ingress_[slot(in, packet.traffic_class)]);
+    fetch_line(&ingress_[slot(in, packet.traffic_class)]);
 }
 
 void PacketEngine::fetch_output(const Packet& packet) const {
@@ -120,8 +119,8 @@ void PacketEngine::fetch_output(const Packet& packet) const {
                            ? likely_output(reinterpret_cast<const ChoosingPacket&>(packet))
                            : next_link(packet);
     if (out == none) return;
-    __builtin_prefetch(&ports_[out]);
-    __builtin_prefetch(&queues_[slot(out, packet.traffic_class)]);
+    fetch_line(&ports_[out]);
+    fetch_line(&queues_[slot(out, packet.traffic_class)]);
 }
 
 // Where it is going to be sent, as far as that is known; else none.
