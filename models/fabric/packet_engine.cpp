@@ -162,7 +162,7 @@ bool PacketEngine::run(Picoseconds until, std::uint64_t events_max) {
 // is handled: first the packet, then, once that is there, the port that it goes out by; of a port that
 // becomes free its queues, then the packet that heads the last of them, the class of most data. Which of
 // these an event is nothing can predict: so addresses are chosen, not branches.
-inline void PacketEngine::fetch_ahead() const {
+[[gnu::always_inline]] inline void PacketEngine::fetch_ahead() const {
     if (packets_.may_choose()) return fetch_ways();
     const auto address = [](const auto& array, std::uint64_t index) {
         return reinterpret_cast<std::uintptr_t>(array.data()) + index * sizeof(array[0]);
@@ -175,12 +175,12 @@ inline void PacketEngine::fetch_ahead() const {
         return b ^ ((a ^ b) & (std::uint64_t{0} - std::uint64_t{first}));
     };
     const auto last_queue = [&](LinkId link) { return (link + 1) * class_count_ - 1; };
-    if (const auto* later = wheel_.peek(5)) {
+    if (const auto* later = wheel_.peek(10)) {
         const bool arrives = what_of(later->kind) == What::arrival;
         fetch(choose(arrives, packet(later->id), address(ports_, later->id)));
         fetch(choose(arrives, packet(later->id), address(queues_, last_queue(later->id))));
     }
-    const auto* soon = wheel_.peek(2);
+    const auto* soon = wheel_.peek(5);
     if (soon == nullptr || what_of(soon->kind) > What::port_free) return;
     const bool arrives = what_of(soon->kind) == What::arrival;
     const auto place = packet(soon->id) + offsetof(Packet, place);
@@ -188,6 +188,7 @@ inline void PacketEngine::fetch_ahead() const {
     const auto next = *reinterpret_cast<const std::uint32_t*>(choose(arrives, place, head));
     const LinkId out = paths_[choose(arrives, next, 0)];
     fetch(choose(arrives, address(ports_, out), packet(next == none ? 0 : next)));
+    fetch(packets_.next_address(choose(arrives, soon->id, next == none ? 0 : next)));
 }
 
 void PacketEngine::handle(const TimingWheel::Event& event) {

@@ -85,6 +85,10 @@ class PacketPool {
                                             (std::uintptr_t{id} << shift_));
     }
 
+    std::uintptr_t next_address(std::uint64_t id) const {
+        return reinterpret_cast<std::uintptr_t>(next_.data()) + id * sizeof(next_[0]);
+    }
+
     // The packet behind it in its queue, or in the list of those that are free.
     std::uint32_t& next(std::uint32_t id) { return choose_ ? choosing_[id].next : next_[id]; }
     std::uint32_t next(std::uint32_t id) const { return choose_ ? choosing_[id].next : next_[id]; }
