@@ -552,7 +552,14 @@ int run_single(const std::string& path, const std::vector<std::string>& settings
     return code;
 }
 
-constexpr std::size_t arm_columns = 14;
+constexpr std::size_t arm_columns = 15;
+
+// What the arm's cluster costs to buy, at typical prices; none without [cost].
+std::optional<double> capital_of(const Scenario& s) {
+    if (!s.cost) return std::nullopt;
+    const CostPlan& plan = s.cost->plan;
+    return usd(capital_sum(plan, typical_prices(plan.prices)));
+}
 
 Table arms_table() {
     constexpr auto right = Table::Align::right;
@@ -569,7 +576,8 @@ Table arms_table() {
                   {"lost", right},
                   {"sent again", right},
                   {"timeouts", right},
-                  {"still after", right}});
+                  {"still after", right},
+                  {"capital", right}});
 }
 
 // A row for each of a network's traffics; what is the network's stands in the first.
@@ -582,6 +590,7 @@ void add_rows(Table& table, const std::string& arm, const Scenario& s, const Net
         all.queue_bytes_max = std::max(all.queue_bytes_max, tier.queue_bytes_max);
     }
     bool first = true;
+    const std::optional<double> capital = capital_of(s);
     for (const auto& [index, t] : summarise(window, r)) {
         std::vector<std::string> row = {
             arm,
@@ -597,7 +606,8 @@ void add_rows(Table& table, const std::string& arm, const Scenario& s, const Net
                 {seconds_text(all.paused_s), fmt::format("{}", all.pauses),
                  to_text(Bytes::of(all.queue_bytes_max)), fmt::format("{}", r.lost()),
                  fmt::format("{}", r.totals.retransmitted), fmt::format("{}", r.totals.timeouts),
-                 r.frozen_after == PacketEngine::never ? "-" : packet_time_text(r.frozen_after)});
+                 r.frozen_after == PacketEngine::never ? "-" : packet_time_text(r.frozen_after),
+                 capital ? money_text(*capital) : "-"});
         }
         row.resize(arm_columns);
         table.add(row);
@@ -633,6 +643,9 @@ int run_arms(const std::string& path, const std::vector<std::string>& settings,
         if (json && code != exit_interrupted) {
             rows.push_back(
                 {{"arm", arms[i].name}, {"settings", arms[i].settings}, {"windows", windows}});
+            if (const auto capital = capital_of(loaded.scenario)) {
+                rows.back()["capital_usd"] = *capital;
+            }
         }
     }
     if (json) {
