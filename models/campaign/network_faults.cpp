@@ -192,6 +192,7 @@ void add_outage(Section& section, const InjectionSpec& spec, Scenario& s) {
     const std::optional<LinkId> link =
         cable ? find_cable(section, "to", t, *first, *second) : std::optional<LinkId>(0);
     if (!link) return;
+    if (cable) warn_of_parallel(section, t, *first, *second);
     faults.injected.push_back({spec.at, spec.duration, faults.parts.size(), spec.speed});
     faults.parts.push_back(cable ? cable_part(t, *link) : part_at(t, *first));
 }

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <span>
+
 namespace railyard {
 
 std::optional<VertexId> find_place(Section& section, const char* key, const Topology& topology,
@@ -37,6 +40,18 @@ std::optional<LinkId> find_cable(Section& section, const char* key, const Topolo
             key, fmt::format("no cable joins {} and {}", topology.name(from), topology.name(to)));
     }
     return cable;
+}
+
+void warn_of_parallel(Section& section, const Topology& topology, VertexId from, VertexId to) {
+    std::int64_t cables = 0;
+    for (const std::span<const LinkId> links :
+         {topology.up_links(from), topology.down_links(from)}) {
+        cables += std::count_if(links.begin(), links.end(),
+                                [&](LinkId l) { return topology.links()[l].to == to; });
+    }
+    if (cables <= 1) return;
+    section.warning("to", fmt::format("{} cables join {} and {}: this is of one, the others go on",
+                                      cables, topology.name(from), topology.name(to)));
 }
 
 }  // namespace railyard

@@ -16,5 +16,7 @@ std::optional<VertexId> find_place(Section& section, const char* key, const Topo
                                    const std::string& name, VertexKind wanted = VertexKind::any);
 std::optional<LinkId> find_cable(Section& section, const char* key, const Topology& topology,
                                  VertexId from, VertexId to);
+// Says at "to" that a fault is of one of several cables side by side.
+void warn_of_parallel(Section& section, const Topology& topology, VertexId from, VertexId to);
 
 }  // namespace railyard

@@ -37,7 +37,10 @@ std::vector<LinkId> links_of(Section& section, const Topology& t, const Place& p
     const std::optional<VertexId> a = find_place(section, "from", t, place.from);
     const std::optional<VertexId> b = find_place(section, "to", t, place.to);
     if (!a || !b) return links;
-    if (const auto cable = find_cable(section, "to", t, *a, *b)) links.push_back(*cable);
+    if (const auto cable = find_cable(section, "to", t, *a, *b)) {
+        links.push_back(*cable);
+        warn_of_parallel(section, t, *a, *b);
+    }
     return links;
 }
 
