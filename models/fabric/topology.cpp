@@ -45,18 +45,7 @@ SwitchModel read_switch(Catalogue& c, const std::string& name) {
 }
 
 void Topology::start(const TopologySpec& spec) {
-    wiring_->kind = spec.kind;
-    wiring_->endpoint_optics = spec.endpoint_optics;
-    wiring_->switch_optics = spec.switch_optics;
-    wiring_->propagation_s_per_m = spec.propagation_s_per_m;
-    wiring_->sites = spec.sites;
-    wiring_->site_distance = spec.site_distance;
-    wiring_->switch_cable = spec.switch_cable;
-    wiring_->site_pauses = spec.site_lossless;
-    wiring_->nodes = spec.nodes;
-    wiring_->nics_per_node = spec.nics_per_node;
-    wiring_->servers = spec.servers;
-    wiring_->nics_per_server = spec.nics_per_server;
+    wiring_->spec = spec;
     wiring_->models.emplace_back();  // a NIC has none
     wiring_->level.assign(nic_count(), 0);
     wiring_->model.assign(nic_count(), 0);
@@ -153,11 +142,11 @@ std::string Topology::name(VertexId v) const {
     if (v < nic_count()) {
         const VertexId first_server = server_nic(0, 0);
         if (v < first_server) {
-            return fmt::format("node-{}.nic-{}", v / wiring_->nics_per_node,
-                               v % wiring_->nics_per_node);
+            return fmt::format("node-{}.nic-{}", v / wiring_->spec.nics_per_node,
+                               v % wiring_->spec.nics_per_node);
         }
-        return fmt::format("server-{}.nic-{}", (v - first_server) / wiring_->nics_per_server,
-                           (v - first_server) % wiring_->nics_per_server);
+        return fmt::format("server-{}.nic-{}", (v - first_server) / wiring_->spec.nics_per_server,
+                           (v - first_server) % wiring_->spec.nics_per_server);
     }
     if (!wiring_->given_name.empty()) return wiring_->given_name[v - nic_count()];
     return fmt::format("{}-{}", level_name(wiring_->level[v]), wiring_->number[v]);
@@ -238,12 +227,12 @@ std::vector<VertexId> Topology::unreachable() const {
     std::vector<bool> joined(vertex_count(), false);
     for (bool grew = true; grew;) {
         grew = false;
-        for (std::int64_t node = 0; node < wiring_->nodes; ++node) {
+        for (std::int64_t node = 0; node < wiring_->spec.nodes; ++node) {
             bool any = node == 0;
-            for (std::int64_t i = 0; i < wiring_->nics_per_node; ++i) {
+            for (std::int64_t i = 0; i < wiring_->spec.nics_per_node; ++i) {
                 any = any || joined[part[nic(node, i)]];
             }
-            for (std::int64_t i = 0; any && i < wiring_->nics_per_node; ++i) {
+            for (std::int64_t i = 0; any && i < wiring_->spec.nics_per_node; ++i) {
                 const VertexId p = part[nic(node, i)];
                 grew = grew || !joined[p];
                 joined[p] = true;
@@ -278,8 +267,8 @@ double Topology::bisection_bytes_per_s() const {
         if (rate == 0 || wiring_->level[l.to] == 0) continue;
         if (wiring_->level[l.from] > 0) {
             edges.push_back({{l.from - nic_count(), l.to - nic_count()}, rate});
-        } else if (static_cast<std::int64_t>(l.from) / wiring_->nics_per_node <
-                   wiring_->nodes / 2) {
+        } else if (static_cast<std::int64_t>(l.from) / wiring_->spec.nics_per_node <
+                   wiring_->spec.nodes / 2) {
             edges.push_back({{source, l.to - nic_count()}, rate});
         } else {
             edges.push_back({{l.to - nic_count(), sink}, rate});

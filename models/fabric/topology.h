@@ -113,21 +113,21 @@ class Topology {
     // Storage servers are the nodes after the last one.
     static Topology read(Section& top, const TopologySpec& spec, Catalogue& catalogue);
 
-    const std::string& kind() const { return wiring_->kind; }
-    std::int64_t nodes() const { return wiring_->nodes; }
-    std::int64_t nics_per_node() const { return wiring_->nics_per_node; }
-    std::int64_t servers() const { return wiring_->servers; }
-    std::int64_t nics_per_server() const { return wiring_->nics_per_server; }
+    const std::string& kind() const { return wiring_->spec.kind; }
+    std::int64_t nodes() const { return wiring_->spec.nodes; }
+    std::int64_t nics_per_node() const { return wiring_->spec.nics_per_node; }
+    std::int64_t servers() const { return wiring_->spec.servers; }
+    std::int64_t nics_per_server() const { return wiring_->spec.nics_per_server; }
     std::size_t nic_count() const {  // vertices 0 to this, nodes' before servers'
-        return static_cast<std::size_t>(wiring_->nodes * wiring_->nics_per_node +
-                                        wiring_->servers * wiring_->nics_per_server);
+        return static_cast<std::size_t>(wiring_->spec.nodes * wiring_->spec.nics_per_node +
+                                        wiring_->spec.servers * wiring_->spec.nics_per_server);
     }
     VertexId nic(std::int64_t node, std::int64_t index) const {
-        return static_cast<VertexId>(node * wiring_->nics_per_node + index);
+        return static_cast<VertexId>(node * wiring_->spec.nics_per_node + index);
     }
     VertexId server_nic(std::int64_t server, std::int64_t index) const {
-        return static_cast<VertexId>(wiring_->nodes * wiring_->nics_per_node +
-                                     server * wiring_->nics_per_server + index);
+        return static_cast<VertexId>(wiring_->spec.nodes * wiring_->spec.nics_per_node +
+                                     server * wiring_->spec.nics_per_server + index);
     }
 
     std::size_t vertex_count() const { return wiring_->level.size(); }
@@ -142,18 +142,19 @@ class Topology {
     std::vector<double> capacities() const;  // bytes/s, by link, as it works
     Bandwidth line_rate(LinkId link) const { return wiring_->rate[link / 2]; }  // as it was bought
     Metres cable_length(LinkId link) const { return wiring_->length[link / 2]; }
-    std::int64_t sites() const { return wiring_->sites; }
-    Metres site_distance() const { return wiring_->site_distance; }
-    Metres switch_cable() const { return wiring_->switch_cable; }  // of a built-in kind
+    std::int64_t sites() const { return wiring_->spec.sites; }
+    Metres site_distance() const { return wiring_->spec.site_distance; }
+    Metres switch_cable() const { return wiring_->spec.switch_cable; }  // of a built-in kind
     // The link's latency if its cable were so long.
     Picoseconds latency_at(LinkId link, Metres length) const {
         return wiring_->links[link].latency + propagation(length) - propagation(cable_length(link));
     }
     bool between_sites(LinkId link) const {
-        return wiring_->sites > 1 && cable_length(link).value == wiring_->site_distance.value;
+        return wiring_->spec.sites > 1 &&
+               cable_length(link).value == wiring_->spec.site_distance.value;
     }
     // Whether classes with pauses have them on this cable.
-    bool pauses(LinkId link) const { return wiring_->site_pauses || !between_sites(link); }
+    bool pauses(LinkId link) const { return wiring_->spec.site_lossless || !between_sites(link); }
     std::span<const LinkId> up_links(VertexId v) const {
         return slice(wiring_->up, wiring_->up_first, v);
     }
@@ -166,7 +167,7 @@ class Topology {
     const std::vector<CableKind>& cables() const { return wiring_->cables; }
     // What those from this level to the next are made of; empty: what their rate and length ask for.
     const std::string& optics(int low_level) const {
-        return low_level == 0 ? wiring_->endpoint_optics : wiring_->switch_optics;
+        return low_level == 0 ? wiring_->spec.endpoint_optics : wiring_->spec.switch_optics;
     }
 
     // Two networks with the same two numbers carry the same: the one is of their shape, the other of their
@@ -190,16 +191,7 @@ class Topology {
   private:
     class CustomReader;
     struct Wiring {
-        std::string kind;
-        double propagation_s_per_m = 0;
-        std::int64_t sites = 1;
-        Metres site_distance{0};
-        Metres switch_cable{0};
-        bool site_pauses = true;
-        std::int64_t nodes = 0;
-        std::int64_t nics_per_node = 0;
-        std::int64_t servers = 0;
-        std::int64_t nics_per_server = 0;
+        TopologySpec spec;
         std::vector<std::uint8_t> level;
         std::vector<std::uint8_t> model;      // of each vertex: index into models
         std::vector<std::uint32_t> number;    // of each vertex, within its level
@@ -211,8 +203,6 @@ class Topology {
         std::vector<Bandwidth> rate;  // of each cable
         std::vector<Metres> length;   // likewise
         std::vector<CableKind> cables;
-        std::string endpoint_optics;
-        std::string switch_optics;
         std::vector<LinkId> up;
         std::vector<LinkId> down;
         std::vector<std::uint32_t> up_first;
@@ -222,7 +212,7 @@ class Topology {
 
     Picoseconds propagation(Metres length) const {
         return Picoseconds(
-            static_cast<std::int64_t>(length.value * wiring_->propagation_s_per_m * 1e12));
+            static_cast<std::int64_t>(length.value * wiring_->spec.propagation_s_per_m * 1e12));
     }
 
     VertexId add_switch(int level, const SwitchModel& model);
