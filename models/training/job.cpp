@@ -197,7 +197,7 @@ bool TrainingJob::checkpoint_due() const {
 std::int64_t TrainingJob::steps_until_due() const {
     if (checkpoint_steps() > 0) return checkpoint_steps() - steps_since_checkpoint_;
     const Duration wait = checkpoint_due_ - engine_.now() + carried_;
-    return std::max<std::int64_t>(1, ceil_div(wait.count(), next_step().duration().count()));
+    return std::max<std::int64_t>(1, ceil_div(wait.count(), segment_.duration().count()));
 }
 
 void TrainingJob::start_segment() {
@@ -233,10 +233,9 @@ void TrainingJob::start_segment() {
         return;
     }
     if (feed_) feed_->look_at_caches(done_);
-    const Duration next = next_step().duration();
-    std::int64_t steps = steps_ahead(next);
-    if (carried_ > next) steps = 1;  // it waited long for data, and is over
     plan_segment();
+    std::int64_t steps = steps_ahead();
+    if (carried_ > segment_.duration()) steps = 1;  // it waited long for data, and is over
     run_steps(steps, std::exchange(carried_, {}));
 }
 
@@ -246,9 +245,9 @@ void TrainingJob::plan_segment() {
     segment_slow_ = slowed_by_parts();
 }
 
-std::int64_t TrainingJob::steps_ahead(Duration each) const {
+std::int64_t TrainingJob::steps_ahead() const {
     // Far enough for any campaign, near enough for the clock.
-    std::int64_t steps = (Instant::max() - engine_.now()) / each / 2;
+    std::int64_t steps = (Instant::max() - engine_.now()) / segment_.duration() / 2;
     RY_CHECK(steps > 0);
     steps = std::min({steps, schedule_.steps_left(done_), pauses_.steps_until_next(done_)});
     if (saves()) steps = std::min(steps, steps_until_due());
@@ -269,6 +268,7 @@ void TrainingJob::pass_undisturbed() {
     if (!only_steps_and_saves() || !checkpoint_due()) return;
     const std::optional<StoreService::Undisturbed> stall = checkpointer_.undisturbed();
     if (!stall) return;
+    plan_segment();  // all segments are alike: without stages a step depends on nothing that passes here
     while (checkpoint_due() && !(spec_.target_steps > 0 && steps_to_target() == 0) &&
            engine_.nothing_else_until(engine_.now() + stall->lasts(), stall->count)) {
         enter(JobPhase::checkpointing);
@@ -277,8 +277,7 @@ void TrainingJob::pass_undisturbed() {
         checkpointer_.pass(done_, *stall);
         steps_since_checkpoint_ = 0;
         enter(JobPhase::running);
-        plan_segment();
-        const std::int64_t steps = steps_ahead(segment_.duration());
+        const std::int64_t steps = steps_ahead();
         const Instant over = engine_.now() + steps * segment_.duration();
         if (!engine_.nothing_else_until(over, 1)) return;
         engine_.pass(over, id_, segment_end);

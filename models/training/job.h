@@ -284,7 +284,7 @@ class TrainingJob : public CampaignEngine::Component,
     void book_phase();
     void start_segment();
     void plan_segment();
-    std::int64_t steps_ahead(Duration each) const;  // that nothing which is known ends
+    std::int64_t steps_ahead() const;  // of the segment, that nothing which is known ends
     bool only_steps_and_saves() const;
     void pass_undisturbed();
     void run_steps(std::int64_t steps, Duration already_done);
