@@ -322,12 +322,8 @@ void print_designs(const BreakevenArguments& args) {
 }
 
 void print_scan(const BreakevenArguments& args, const BreakevenResult& r) {
-    Table table({{args.range.key(), Table::Align::right},
-                 {"A", Table::Align::right},
-                 {"B", Table::Align::right},
-                 {"B - A", Table::Align::right},
-                 {"95 % interval", Table::Align::left},
-                 {"better", Table::Align::left}});
+    Table table(
+        {{args.range.key(), Table::Align::right}, ">A", ">B", ">B - A", "95 % interval", "better"});
     constexpr int decimals = 3;  // near a crossing differences are small
     const auto mean = [&](double v) { return metric_text(args.metric, args.unit, v, decimals); };
     const auto difference = [&](double v) {

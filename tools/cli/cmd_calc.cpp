@@ -242,9 +242,7 @@ int calc_memory(const std::vector<std::string>& arguments) {
 
     fmt::print("{:.6g} parameters over {} GPUs: {}\n", parameter_count(model), plan.gpus(),
                split_text(plan));
-    Table table({{"component", Table::Align::left},
-                 {"per GPU", Table::Align::right},
-                 {"=", Table::Align::left}});
+    Table table({"component", ">per GPU", "="});
     const std::vector<MemoryUse> uses = memory_per_gpu(model, plan, bytes, node.gpu);
     for (const MemoryUse& use : uses) {
         table.add({use.component, fmt::format("{:.2f} GB", use.bytes * 1e-9), use.formula});

@@ -215,12 +215,7 @@ std::string Calibration::overlay() const {
 }
 
 void Calibration::print_numbers() const {
-    Table table({{"number", Table::Align::left},
-                 {"before", Table::Align::right},
-                 {"90 %", Table::Align::left},
-                 {"after", Table::Align::right},
-                 {"90 %", Table::Align::left},
-                 {"goes with", Table::Align::left}});
+    Table table({"number", ">before", "90 %", ">after", "90 %", "goes with"});
     std::vector<std::string> untold;
     std::size_t unread = 0;
     for (std::size_t i = 0; i < estimates_.size(); ++i) {
@@ -288,12 +283,7 @@ void Calibration::print_measurements() const {
         });
         order.resize(shown_max);
     }
-    Table table({{"where", Table::Align::left},
-                 {"measurement", Table::Align::left},
-                 {"measured", Table::Align::right},
-                 {"before", Table::Align::right},
-                 {"fitted", Table::Align::right},
-                 {"left out", Table::Align::right}});
+    Table table({"where", "measurement", ">measured", ">before", ">fitted", ">left out"});
     for (const std::size_t i : order) {
         const FittedMeasurement& row = found_.measurements[i];
         table.add({visible(rows[i].place()),
@@ -353,10 +343,7 @@ void Calibration::print_next() const {
             "what measuring it would tell\n");
         return;
     }
-    Table table({{"to measure next", Table::Align::left},
-                 {"", Table::Align::left},
-                 {"then within", Table::Align::right},
-                 {"of the variance gone", Table::Align::right}});
+    Table table({"to measure next", "", ">then within", ">of the variance gone"});
     for (const std::size_t i : rows) {
         const Measurement& row = measurements_.rows()[i];
         const double left = found_.variance_with(i, slopes_);

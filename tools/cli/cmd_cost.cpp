@@ -126,11 +126,11 @@ std::vector<double> used_per_year(const Costed& c) {
 
 Table line_table(const char* title) {
     return Table({{title},
-                  {"quantity", Table::Align::right},
+                  ">quantity",
                   {""},
-                  {"price, USD", Table::Align::right},
-                  {"low to high", Table::Align::right},
-                  {"sum, USD", Table::Align::right},
+                  ">price, USD",
+                  ">low to high",
+                  ">sum, USD",
                   {"name in cost.price"},
                   {"source"}});
 }
@@ -265,11 +265,11 @@ void print_comparison(const std::vector<Costed>& arms) {
     }
     for (const CostFigure& figure : cost_figures(arms[0].scenario)) {
         Table table({{figure.label},
-                     {"typical", Table::Align::right},
-                     {"middle 95 %"},
+                     ">typical",
+                     "middle 95 %",
                      {fmt::format("less {}", arms[0].name), Table::Align::right},
-                     {"middle 95 %, same prices"},
-                     {"cheaper"}});
+                     "middle 95 %, same prices",
+                     "cheaper"});
         for (const Costed& arm : arms) {
             const CostRange range = arm.study.range(figure.metric->of);
             std::vector<std::string> row = {

@@ -116,13 +116,7 @@ void print_causes(const Attribution& a) {
     for (const CauseOfLoss& c : a.causes) {
         if (c.share) largest = std::max(largest, c.share->mean);
     }
-    Table table({{"cause of loss", Table::Align::left},
-                 {"share, points", Table::Align::right},
-                 {"95 % interval", Table::Align::left},
-                 {"", Table::Align::left},
-                 {"alone", Table::Align::right},
-                 {"last", Table::Align::right},
-                 {"", Table::Align::left}});
+    Table table({"cause of loss", ">share, points", "95 % interval", "", ">alone", ">last", ""});
     double sum = 0;
     for (const CauseOfLoss& c : a.causes) {
         const double mean = c.share ? c.share->mean : 0;
@@ -158,8 +152,7 @@ void print_residue(const Attribution& a) {
     fmt::print("\n  {} goodput without all of them{}\n", percent(a.ideal->mean),
                whole ? "" : ", and then:");
     if (whole) return;
-    Table table(
-        {{"", Table::Align::left}, {"GPU time", Table::Align::right}, {"", Table::Align::left}});
+    Table table({"", ">GPU time", ""});
     for (std::size_t i = 1; i < a.residue.size(); ++i) {
         if (a.residue[i] == 0) continue;
         const auto category = static_cast<Category>(i);
@@ -204,15 +197,13 @@ bool changes_nothing(const UpgradeEffect& e) {
 }
 
 void print_changes(const char* title, const UpgradeTable& upgrades, bool free) {
-    std::vector<Table::Column> columns = {{title, Table::Align::left},
-                                          {"training speed", Table::Align::right},
-                                          {"95 % interval", Table::Align::left},
-                                          {"goodput, points", Table::Align::right}};
+    std::vector<Table::Column> columns = {title, ">training speed", "95 % interval",
+                                          ">goodput, points"};
     if (upgrades.cost) {
-        columns.push_back({"USD a year", Table::Align::right});
-        columns.push_back({"middle 95 %", Table::Align::left});
-        columns.push_back({"steps per USD", Table::Align::right});
-        columns.push_back({"middle 95 %", Table::Align::left});
+        columns.push_back(">USD a year");
+        columns.push_back("middle 95 %");
+        columns.push_back(">steps per USD");
+        columns.push_back("middle 95 %");
     }
     Table table(columns);
     for (const UpgradeEffect& e : upgrades.effects) {

@@ -26,7 +26,7 @@ const ExportKind& export_kind_named(const std::string& name) {
 }
 
 void list_kinds_of_export() {
-    Table table({{"kind", Table::Align::left}, {"what it writes", Table::Align::left}});
+    Table table({"kind", "what it writes"});
     for (const ExportKind& kind : export_kinds()) table.add({kind.name, kind.doc});
     fmt::print("{}", table.text());
 }

@@ -16,9 +16,7 @@ namespace railyard {
 namespace {
 
 void list_kinds_of_import() {
-    Table table({{"kind", Table::Align::left},
-                 {"files", Table::Align::left},
-                 {"what it makes", Table::Align::left}});
+    Table table({"kind", "files", "what it makes"});
     for (const ImportKind& kind : import_kinds()) table.add({kind.name, kind.files, kind.doc});
     fmt::print("{}", table.text());
 }

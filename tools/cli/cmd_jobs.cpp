@@ -191,16 +191,8 @@ std::string share_text(double share) {
 }
 
 void print_waits(const std::vector<std::pair<std::string, StreamStatistics>>& rows) {
-    constexpr auto right = Table::Align::right;
-    Table table({{"waits"},
-                 {"jobs", right},
-                 {"refused", right},
-                 {"at once", right},
-                 {"mean", right},
-                 {"p50", right},
-                 {"p90", right},
-                 {"p99", right},
-                 {"max", right}});
+    Table table(
+        {"waits", ">jobs", ">refused", ">at once", ">mean", ">p50", ">p90", ">p99", ">max"});
     for (const auto& [name, s] : rows) {
         table.add({name, grouped(static_cast<double>(s.jobs)),
                    s.refused > 0 ? grouped(static_cast<double>(s.refused)) : "-",
@@ -212,14 +204,8 @@ void print_waits(const std::vector<std::pair<std::string, StreamStatistics>>& ro
 
 void print_use(const std::vector<std::pair<std::string, StreamStatistics>>& rows,
                const std::string& placement) {
-    constexpr auto right = Table::Align::right;
-    Table table({{"use"},
-                 {"mean JCT", right},
-                 {"bounded slowdown", right},
-                 {"makespan", right},
-                 {"utilisation", right},
-                 {"occupancy", right},
-                 {"fragmented", right}});
+    Table table({"use", ">mean JCT", ">bounded slowdown", ">makespan", ">utilisation", ">occupancy",
+                 ">fragmented"});
     for (const auto& [name, s] : rows) {
         const bool nodes = placement != "pool";
         const bool any = !std::isnan(s.mean_slowdown);
@@ -349,9 +335,8 @@ void add_trace_options(CommandLine& line) {
         "What it rounds expected ends up to")(
         "bf-depth", po::value<std::int64_t>()->default_value(100), "How many jobs it looks at")(
         "format", po::value<std::string>(), "csv, sacct or swf, if the file does not show it")(
-        "time-unit", po::value<std::string>()->default_value("1 s"),
-        "Unit of the times in a CSV")("skip-bad",
-                                           "Count malformed lines instead of refusing the file")(
+        "time-unit", po::value<std::string>()->default_value("1 s"), "Unit of the times in a CSV")(
+        "skip-bad", "Count malformed lines instead of refusing the file")(
         "json", "Print one JSON object on standard output and nothing else");
 }
 

@@ -43,9 +43,7 @@ std::string member(const Value& v, std::string_view key) {
 }
 
 void list_overview(const Catalogue& catalogue) {
-    Table table({{"kind", Table::Align::left},
-                 {"entries", Table::Align::right},
-                 {"such as", Table::Align::left}});
+    Table table({"kind", ">entries", "such as"});
     for (const std::string& kind : Catalogue::kinds()) {
         const std::vector<std::string> names = catalogue.all_names(kind);
         std::string examples;
@@ -63,8 +61,7 @@ void list_overview(const Catalogue& catalogue) {
 }
 
 void list_kinds() {
-    Table table(
-        {{"key", Table::Align::left}, {"may be", Table::Align::left}, {"", Table::Align::left}});
+    Table table({"key", "may be", ""});
     for (const Kind& kind : kinds()) table.add({kind.group, kind.name, kind.doc});
     fmt::print("{}", table.text());
 }
@@ -77,10 +74,7 @@ void list_keys() {
 }
 
 void list_entries(const Catalogue& catalogue, const std::string& kind) {
-    Table table({{kind, Table::Align::left},
-                 {"", Table::Align::left},
-                 {"values", Table::Align::right},
-                 {"estimates", Table::Align::right}});
+    Table table({kind, "", ">values", ">estimates"});
     for (const std::string& name : catalogue.all_names(kind)) {
         const Value& entry = *catalogue.find_entry(kind, name);
         std::int64_t values = 0;
@@ -98,10 +92,7 @@ void list_entries(const Catalogue& catalogue, const std::string& kind) {
 
 void list_entry(const Catalogue& catalogue, const std::string& kind, const std::string& name) {
     const Value& entry = *catalogue.find_entry(kind, name);
-    Table table({{name.empty() ? kind : kind + "." + name, Table::Align::left},
-                 {"value", Table::Align::left},
-                 {"class", Table::Align::left},
-                 {"source", Table::Align::right}});
+    Table table({name.empty() ? kind : kind + "." + name, "value", "class", ">source"});
     // Citations are long and shared: the table has their numbers.
     std::vector<std::string> cited;
     const auto number_of = [&](const std::string& source) {
@@ -157,8 +148,7 @@ struct ListedCatalogue {
 };
 
 void list_metrics() {
-    constexpr auto left = Table::Align::left;
-    Table table({{"metric", left}, {"unit", left}, {"better", left}, {"meaning", left}});
+    Table table({"metric", "unit", "better", "meaning"});
     for (const MetricName& each : metric_names()) {
         table.add({each.pattern, each.unit, each.better == Better::higher ? "higher" : "lower",
                    each.doc});

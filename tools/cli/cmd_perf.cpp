@@ -339,16 +339,12 @@ Json PerfTest::json_of(const PerfRow& row) const {
 }
 
 Table PerfTest::table_of(const std::vector<PerfRow>& rows) const {
-    std::vector<Table::Column> columns = {
-        {"size", Table::Align::right},     {"count", Table::Align::right},
-        {"type", Table::Align::right},     {"redop", Table::Align::right},
-        {"root", Table::Align::right},     {"time", Table::Align::right},
-        {"algbw", Table::Align::right},    {"busbw", Table::Align::right},
-        {"algorithm", Table::Align::left}, {"protocol", Table::Align::left}};
+    std::vector<Table::Column> columns = {">size", ">count", ">type",  ">redop",    ">root",
+                                          ">time", ">algbw", ">busbw", "algorithm", "protocol"};
     std::vector<std::string> units = {"(B)",  "(elements)", "",       "", "",
                                       "(us)", "(GB/s)",     "(GB/s)", "", ""};
     if (flow_) {
-        columns.push_back({"analytic", Table::Align::right});
+        columns.push_back(">analytic");
         units.push_back("(us)");
     }
     if (lucky()) {

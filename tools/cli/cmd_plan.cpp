@@ -35,10 +35,7 @@ std::string share(Duration part, const StepTime& step) {
 void print_critical_path(const CriticalPath& path, Duration degraded) {
     double whole = seconds(degraded);
     for (const PathPart& part : path) whole += part.seconds;
-    Table table({{"critical path of a step", Table::Align::left},
-                 {"time", Table::Align::right},
-                 {"share", Table::Align::right},
-                 {"count", Table::Align::right}});
+    Table table({"critical path of a step", ">time", ">share", ">count"});
     for (const PathPart& part : path) {
         if (part.seconds <= 0) continue;
         table.add({std::string(part.name), to_text(from_seconds(part.seconds)),
@@ -60,7 +57,7 @@ void print_given(const Scenario& s, const CriticalPath& path, std::optional<Dura
     fmt::print("  {} on {} GPUs of {}: {}, {} sequences of {} tokens a step\n", s.model.name,
                p.gpus(), s.node.gpu.name, split_text(p), p.global_batch, p.sequence_length);
     fmt::print("  network: {}\n\n", network_text(s));
-    Table table({{"the plan as given", Table::Align::left}, {"", Table::Align::right}});
+    Table table({"the plan as given", ">"});
     if (measured) table.add({"step, measured (job.step.time)", to_text(*measured)});
     table.add({measured ? "step, modelled" : "step", to_text(step.duration())});
     table.add({"  compute", share(step.compute, step)});
@@ -88,9 +85,7 @@ void print_given(const Scenario& s, const CriticalPath& path, std::optional<Dura
     fmt::print("{}\n", table.text());
     if (s.draws.empty() && !draws_text(s).empty()) fmt::print("  {}\n\n", draws_text(s));
     print_critical_path(path, step.degraded);
-    Table memory({{"memory per GPU", Table::Align::left},
-                  {"GB", Table::Align::right},
-                  {"=", Table::Align::left}});
+    Table memory({"memory per GPU", ">GB", "="});
     for (const MemoryUse& use : s.memory) {
         memory.add({use.component, fmt::format("{:.2f}", use.bytes * 1e-9), use.formula});
     }
@@ -131,22 +126,13 @@ void print_best(const Scenario& s, const BestPlans& best) {
                    s.plan.gpus());
         return;
     }
-    std::vector<Table::Column> columns = {{"best plans: TP", Table::Align::right},
-                                          {"CP", Table::Align::right},
-                                          {"PP", Table::Align::right},
-                                          {"DP", Table::Align::right},
-                                          {"EP", Table::Align::right},
-                                          {"interleave", Table::Align::right},
-                                          {"microbatch", Table::Align::right},
-                                          {"ZeRO", Table::Align::right},
-                                          {"recompute", Table::Align::left},
-                                          {"step", Table::Align::right},
-                                          {"MFU (bf16)", Table::Align::right},
-                                          {"GB per GPU", Table::Align::right}};
+    std::vector<Table::Column> columns = {
+        ">best plans: TP", ">CP",   ">PP",       ">DP",   ">EP",         ">interleave",
+        ">microbatch",     ">ZeRO", "recompute", ">step", ">MFU (bf16)", ">GB per GPU"};
     const bool luck =
         std::ranges::any_of(best.plans, [](const BestPlan& b) { return b.draws.has_value(); });
-    if (luck) columns.push_back({"over draws of luck", Table::Align::right});
-    if (best.network) columns.push_back({"step on an ideal network", Table::Align::right});
+    if (luck) columns.push_back(">over draws of luck");
+    if (best.network) columns.push_back(">step on an ideal network");
     Table table(columns);
     for (const BestPlan& b : best.plans) {
         const ParallelPlan& p = b.plan;

@@ -167,10 +167,7 @@ void print_design(const Scenario& s) {
 }
 
 void print_headline(const Scenario& s, const CampaignResult& r) {
-    Table table({{"", Table::Align::left},
-                 {"mean", Table::Align::right},
-                 {"95 % interval", Table::Align::left},
-                 {"", Table::Align::left}});
+    Table table({"", ">mean", "95 % interval", ""});
     const auto row = [&](const char* label, const char* metric, const auto& show,
                          const char* meaning) {
         const Summary& m = r.metric(metric).summary;
@@ -208,10 +205,7 @@ void print_headline(const Scenario& s, const CampaignResult& r) {
 
 void print_ledger(const CampaignResult& r) {
     constexpr int bar_width = 24;
-    Table table({{"ledger", Table::Align::left},
-                 {"GPU time", Table::Align::right},
-                 {"", Table::Align::left},
-                 {"", Table::Align::left}});
+    Table table({"ledger", ">GPU time", "", ""});
     for (std::size_t i = 0; i < r.ledger.size(); ++i) {
         if (r.ledger[i] == 0) continue;
         const auto category = static_cast<Category>(i);
@@ -249,9 +243,7 @@ void print_interruptions(const Scenario& s, const CampaignResult& r) {
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
         return r.interruptions[a] > r.interruptions[b];
     });
-    Table table({{"interruptions", Table::Align::left},
-                 {"mean count", Table::Align::right},
-                 {"noticed after", Table::Align::right}});
+    Table table({"interruptions", ">mean count", ">noticed after"});
     for (const std::size_t i : order) {
         table.add({s.causes[i].name, fmt::format("{:.1f}", r.interruptions[i]),
                    to_text(s.causes[i].detection)});
@@ -263,8 +255,7 @@ void print_interruptions(const Scenario& s, const CampaignResult& r) {
     print_storms(s, r);
 
     if (r.metric("interruptions").summary.mean == 0) return;
-    Table recovery(
-        {{"an interruption costs, on average", Table::Align::left}, {"", Table::Align::right}});
+    Table recovery({"an interruption costs, on average", ">"});
     for (const char* phase :
          {"lost_work", "detection", "replacement", "requeue_wait", "restart", "restore"}) {
         recovery.add(
@@ -315,11 +306,7 @@ void print_estimates(const std::vector<EstimateEffect>& effects, std::size_t rea
         fmt::print("  none of the {} estimates that were read moves goodput\n", read_count);
         return;
     }
-    Table table({{"", Table::Align::left},
-                 {"value", Table::Align::left},
-                 {"tried", Table::Align::left},
-                 {"goodput, points", Table::Align::left},
-                 {"training speed", Table::Align::left}});
+    Table table({"", "value", "tried", "goodput, points", "training speed"});
     using Change = EstimateEffect::Change;
     const auto points = [](const std::optional<Change>& c) {
         return c ? fmt::format("{:+.2f}", 100 * c->goodput) : std::string("impossible");
@@ -478,11 +465,8 @@ CampaignResult simulate(const RunArguments& args, const Scenario& scenario, Save
 
 void print_phases(const Scenario& scenario, const CampaignResult& result) {
     const bool many = scenario.world != nullptr;
-    Table table({{"from", Table::Align::left},
-                 {"nodes", Table::Align::left},
-                 {"goodput", Table::Align::right},
-                 {many ? "utilisation" : "tokens a day", Table::Align::right},
-                 {many ? "jobs completed" : "interruptions", Table::Align::right}});
+    Table table({"from", "nodes", ">goodput", many ? ">utilisation" : ">tokens a day",
+                 many ? ">jobs completed" : ">interruptions"});
     for (std::size_t k = 0; k < scenario.phases.size(); ++k) {
         const ScenarioPhase& phase = scenario.phases[k];
         const auto mean = [&](const char* name) {

@@ -178,15 +178,8 @@ class Shown {
 
 void print_table(const Sensitivity& r, const Shown& shown) {
     constexpr int bar_width = 12;
-    Table table({{"input", Table::Align::left},
-                 {"tried", Table::Align::left},
-                 {"at low", Table::Align::right},
-                 {"at high", Table::Align::right},
-                 {"", Table::Align::left},
-                 {"mu*", Table::Align::right},
-                 {"sigma", Table::Align::right},
-                 {"first order", Table::Align::right},
-                 {"95 %", Table::Align::left}});
+    Table table(
+        {"input", "tried", ">at low", ">at high", "", ">mu*", ">sigma", ">first order", "95 %"});
     const double widest = r.deciding > 0 ? std::max(1e-300, r.bars[0].swing()) : 1;
     for (std::size_t i = 0; i < r.deciding; ++i) {
         const TornadoBar& b = r.bars[i];

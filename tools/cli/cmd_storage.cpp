@@ -86,8 +86,7 @@ class CheckpointWalls {
 };
 
 void print_ceilings(const StoreLimits& limits, std::int64_t nodes) {
-    Table table(
-        {{"ceiling"}, {"reads", Table::Align::right}, {""}, {"writes", Table::Align::right}, {""}});
+    Table table({"ceiling", ">reads", "", ">writes", ""});
     const auto cell = [](const std::vector<Ceiling>& of, const std::string& what) {
         const auto found = std::find_if(of.begin(), of.end(),
                                         [&](const Ceiling& each) { return each.what == what; });
@@ -122,8 +121,7 @@ void print_ceilings(const StoreLimits& limits, std::int64_t nodes) {
 }
 
 void print_metadata(const StoreLimits& limits) {
-    Table table(
-        {{"files"}, {"all clients", Table::Align::right}, {"one thread", Table::Align::right}});
+    Table table({"files", ">all clients", ">one thread"});
     table.add({"create", requests_text(limits.creates_per_s), to_text(limits.create_latency)});
     table.add({"open", requests_text(limits.opens_per_s), to_text(limits.open_latency)});
     table.add({"stat", requests_text(limits.stats_per_s), ""});
@@ -132,10 +130,7 @@ void print_metadata(const StoreLimits& limits) {
 }
 
 void print_losses(const StorageSystem& store, std::int64_t nodes) {
-    Table table({{"lost"},
-                 {"reads", Table::Align::right},
-                 {"writes", Table::Align::right},
-                 {"not served", Table::Align::right}});
+    Table table({"lost", ">reads", ">writes", ">not served"});
     for (const Loss& loss : losses_of(store)) {
         const StoreLimits l = store.limits(loss.state);
         table.add({loss.what, to_text(read_bandwidth(l, nodes)), to_text(write_bandwidth(l, nodes)),
@@ -224,11 +219,7 @@ void print_bursts(const Scenario& s) {
         fmt::print("  over the network nothing moves: {}\n", bursts.checkpoint.stuck);
         return;
     }
-    Table table({{"all ranks at once"},
-                 {"moves", Table::Align::right},
-                 {"takes", Table::Align::right},
-                 {"slowest rank", Table::Align::right},
-                 {"waits for"}});
+    Table table({"all ranks at once", ">moves", ">takes", ">slowest rank", "waits for"});
     const auto row = [&](const std::string& what, const BurstResult& r) {
         table.add({what, to_text(r.bytes), to_text(r.stall), to_text(r.rank_bandwidth(0)),
                    r.wall_text()});

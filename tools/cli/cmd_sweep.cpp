@@ -104,10 +104,7 @@ void name_failures(std::int64_t run, const std::string& status, Database& db) {
 
 void print_best(std::int64_t run, const DecidingMetric& by, Database& db) {
     constexpr std::int64_t shown = 5;
-    Table table({{"best " + by.metric, Table::Align::left},
-                 {"mean", Table::Align::right},
-                 {"95 % interval", Table::Align::left},
-                 {"replicas", Table::Align::right}});
+    Table table({"best " + by.metric, ">mean", "95 % interval", ">replicas"});
     for (const RankedPoint& point : best_points(run, by, shown, db)) {
         db.query(
             "SELECT m.mean, m.low, m.high, p.replicas, m.unit FROM point_metrics m JOIN points p "
@@ -143,11 +140,11 @@ void print_axes(std::int64_t run, std::int64_t points, const DecidingMetric& by,
             run, key);
         const bool own = keys.size() > 1 && values == points;  // nothing to take a mean over
         if (own || values.value_or(0) > values_max) continue;
-        Table table({{visible(key), Table::Align::left},
-                     {"points", Table::Align::right},
+        Table table({visible(key),
+                     ">points",
                      {"mean " + by.metric, Table::Align::right},
-                     {"lowest", Table::Align::right},
-                     {"highest", Table::Align::right}});
+                     ">lowest",
+                     ">highest"});
         db.query(
             "SELECT text, points, mean, lowest, highest, metric_unit FROM axis_means WHERE run = ? "
             "AND key = ? AND name = ? ORDER BY value, text",

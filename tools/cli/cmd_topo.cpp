@@ -25,12 +25,8 @@ std::string terabytes_text(double bytes_per_s) {
 }
 
 std::string switches_text(const std::vector<SwitchOrder>& orders) {
-    Table switches({{"switches"},
-                    {"model"},
-                    {"count", Table::Align::right},
-                    {"ports used", Table::Align::right},
-                    {"ports free", Table::Align::right},
-                    {"oversubscription", Table::Align::right}});
+    Table switches(
+        {"switches", "model", ">count", ">ports used", ">ports free", ">oversubscription"});
     for (const SwitchOrder& s : orders) {
         switches.add({s.tier, s.model, fmt::format("{}", s.count), fmt::format("{}", s.ports_used),
                       fmt::format("{}", s.ports - s.ports_used),
@@ -52,12 +48,7 @@ void print_materials(const ClusterNetwork& network, const Materials& m) {
     fmt::print("{}  {}, {}, {} NICs of {}\n", coloured(network.name, Colour::bold),
                shape_text(network), network.infiniband() ? "InfiniBand" : "Ethernet", m.nics,
                line_rate_text(network.spec.nic_bandwidth));
-    Table cables({{"cables"},
-                  {"medium"},
-                  {"length", Table::Align::right},
-                  {"rate", Table::Align::right},
-                  {"count", Table::Align::right},
-                  {"transceivers", Table::Align::right}});
+    Table cables({"cables", "medium", ">length", ">rate", ">count", ">transceivers"});
     for (const CableOrder& c : m.cables) {
         cables.add({c.where, c.medium, fmt::format("{:g} m", c.length.value),
                     line_rate_text(c.bandwidth), fmt::format("{}", c.count),

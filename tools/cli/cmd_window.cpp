@@ -243,16 +243,8 @@ std::string goodput_text(const TrafficSummary& t, const WindowResult& r) {
 }
 
 void print_traffic(const Scenario& s, const NetworkWindow& window, const WindowResult& r) {
-    Table table({{"traffic"},
-                 {"flows", Table::Align::right},
-                 {"ended", Table::Align::right},
-                 {"failed", Table::Align::right},
-                 {"last", Table::Align::right},
-                 {"FCT mean", Table::Align::right},
-                 {"p50", Table::Align::right},
-                 {"p99", Table::Align::right},
-                 {"max", Table::Align::right},
-                 {"goodput", Table::Align::right}});
+    Table table({"traffic", ">flows", ">ended", ">failed", ">last", ">FCT mean", ">p50", ">p99",
+                 ">max", ">goodput"});
     for (const auto& [index, t] : summarise(window, r)) {
         const TrafficSpec& spec = s.window.traffic[index];
         const bool any = t.ended > 0;
@@ -338,12 +330,7 @@ void print_fair_shares(const Scenario& s, const NetworkWindow& window, const Win
 }
 
 void print_tiers(const NetworkWindow& window, const WindowResult& r) {
-    Table table({{"links"},
-                 {"count", Table::Align::right},
-                 {"paused", Table::Align::right},
-                 {"pauses", Table::Align::right},
-                 {"paused for (all)", Table::Align::right},
-                 {"longest queue", Table::Align::right}});
+    Table table({"links", ">count", ">paused", ">pauses", ">paused for (all)", ">longest queue"});
     for (const auto& [levels, t] : by_tier(window.network->topology, r)) {
         table.add({tier_name(levels), fmt::format("{}", t.links), fmt::format("{}", t.paused_links),
                    fmt::format("{}", t.pauses), seconds_text(t.paused_s),
@@ -359,11 +346,7 @@ void print_timeline(const WindowResult& r) {
     for (const WindowSample& sample : r.timeline) {
         most = std::max(most, sample.moving + sample.still);
     }
-    Table table({{"at", Table::Align::right},
-                 {"flows that move"},
-                 {"moving", Table::Align::right},
-                 {"still", Table::Align::right},
-                 {"links paused", Table::Align::right}});
+    Table table({">at", "flows that move", ">moving", ">still", ">links paused"});
     constexpr std::size_t rows = 20;
     constexpr int width = 30;
     for (std::size_t row = 0; row < std::min(rows, r.timeline.size()); ++row) {
@@ -562,22 +545,21 @@ std::optional<double> capital_of(const Scenario& s) {
 }
 
 Table arms_table() {
-    constexpr auto right = Table::Align::right;
     return Table({{"arm"},
                   {"traffic"},
-                  {"last", right},
-                  {"FCT mean", right},
-                  {"p99", right},
-                  {"goodput", right},
-                  {"failed", right},
-                  {"paused (all)", right},
-                  {"pauses", right},
-                  {"longest queue", right},
-                  {"lost", right},
-                  {"sent again", right},
-                  {"timeouts", right},
-                  {"still after", right},
-                  {"capital", right}});
+                  ">last",
+                  ">FCT mean",
+                  ">p99",
+                  ">goodput",
+                  ">failed",
+                  ">paused (all)",
+                  ">pauses",
+                  ">longest queue",
+                  ">lost",
+                  ">sent again",
+                  ">timeouts",
+                  ">still after",
+                  ">capital"});
 }
 
 // A row for each of a network's traffics; what is the network's stands in the first.

@@ -26,10 +26,7 @@ std::string signed_percent(double change) {
 void print_drivers(const CostStudy& study) {
     constexpr std::size_t shown_max = 5;
     constexpr double worth_saying = 0.005;
-    Table table({{"what dominates"},
-                 {"low end", Table::Align::right},
-                 {"high end", Table::Align::right},
-                 {"of the variance", Table::Align::right}});
+    Table table({"what dominates", ">low end", ">high end", ">of the variance"});
     std::size_t shown = 0;
     for (const CostDriver& driver : study.drivers) {
         if (shown == shown_max || driver.share < worth_saying) break;
@@ -75,10 +72,7 @@ std::vector<CostFigure> cost_figures(const Scenario& s) {
 }
 
 void print_cost_figures(const Scenario& s, const CostStudy& study) {
-    Table table({{"cost"},
-                 {"at typical prices", Table::Align::right},
-                 {"mean", Table::Align::right},
-                 {"middle 95 %: prices and failures"}});
+    Table table({"cost", ">at typical prices", ">mean", "middle 95 %: prices and failures"});
     for (const CostFigure& figure : cost_figures(s)) {
         const CostRange range = study.range(figure.metric->of);
         table.add(

@@ -33,12 +33,8 @@ void print_prediction(const Prediction& prediction, const std::vector<ShowNumber
     const auto width = [](double share) {
         return share > 0 ? fmt::format("+- {:.1f} %", 100 * share) : std::string("-");
     };
-    Table table({{"prediction", Table::Align::left},
-                 {"half of such", Table::Align::left},
-                 {"nine in ten", Table::Align::left},
-                 {"luck", Table::Align::right},
-                 {"estimates", Table::Align::right},
-                 {"model error", Table::Align::right}});
+    Table table(
+        {"prediction", "half of such", "nine in ten", ">luck", ">estimates", ">model error"});
     for (std::size_t i = 0; i < prediction.answers.size(); ++i) {
         const Predicted& a = prediction.answers[i];
         const auto between = [&](const Interval& interval) {

@@ -23,9 +23,7 @@ double mean(const CampaignResult& r, const char* metric) {
 
 void print_energy(const CampaignResult& r) {
     const double all = std::accumulate(r.energy.begin(), r.energy.end(), 0.0);
-    Table table({{"energy", Table::Align::left},
-                 {"before the facility's own", Table::Align::right},
-                 {"", Table::Align::right}});
+    Table table({"energy", ">before the facility's own", ">"});
     for (std::size_t i = 0; i < r.energy.size(); ++i) {
         if (r.energy[i] == 0) continue;
         table.add({energy_name(i), energy_text(r.energy[i]),

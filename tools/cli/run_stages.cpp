@@ -20,13 +20,7 @@ std::string over_levels(const StageSpec& stage, const Shown& shown) {
 
 void print_stage_plans(const Scenario& s) {
     if (s.stages.empty()) return;
-    Table table({{"stage", Table::Align::left},
-                 {"nodes", Table::Align::right},
-                 {"plan", Table::Align::left},
-                 {"sequences", Table::Align::right},
-                 {"tokens each", Table::Align::right},
-                 {"step", Table::Align::right},
-                 {"GB per GPU", Table::Align::right}});
+    Table table({"stage", ">nodes", "plan", ">sequences", ">tokens each", ">step", ">GB per GPU"});
     for (std::size_t i = 0; i < s.stages.size(); ++i) {
         const StagePlan& plan = s.stages[i];
         const StageSpec& stage = s.job.stages[i];
@@ -43,12 +37,7 @@ void print_stage_plans(const Scenario& s) {
 void print_stages(const Scenario& s, const CampaignResult& r) {
     constexpr double day = 86400;
     if (!s.stages.empty()) {
-        Table table({{"stage", Table::Align::left},
-                     {"days", Table::Align::right},
-                     {"steps kept", Table::Align::right},
-                     {"tokens", Table::Align::right},
-                     {"step", Table::Align::right},
-                     {"MFU of a step", Table::Align::right}});
+        Table table({"stage", ">days", ">steps kept", ">tokens", ">step", ">MFU of a step"});
         for (std::size_t i = 0; i < s.stages.size(); ++i) {
             const auto mean = [&](const char* what) {
                 return r.metric(fmt::format("stage_{}_{}", i + 1, what)).summary.mean;

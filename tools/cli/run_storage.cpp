@@ -54,7 +54,7 @@ void print_walls(const Scenario& s, const CampaignResult& r) {
     const double safe = mean(r, "checkpoint_time_to_safe");
     const double size = static_cast<double>(s.checkpoint_size.count());
     const double ranks = static_cast<double>(s.checkpoint_writers.ranks);
-    Table table({{"storage"}, {"each", Table::Align::right}, {"waited for"}});
+    Table table({"storage", ">each", "waited for"});
     table.add({"stall for a checkpoint", time_text(stall), walls_text(r, "checkpoint_stall_")});
     table.add({"until it is safe", time_text(safe), ""});
     if (const std::string walls = walls_text(r, "checkpoint_upload_"); !walls.empty()) {
@@ -82,13 +82,7 @@ void print_walls(const Scenario& s, const CampaignResult& r) {
 }
 
 void print_copies(const Scenario& s, const CampaignResult& r) {
-    Table table({{"copies"},
-                 {"written", Table::Align::right},
-                 {"kept", Table::Align::right},
-                 {"expired", Table::Align::right},
-                 {"lost", Table::Align::right},
-                 {"in flight", Table::Align::right},
-                 {"restores", Table::Align::right}});
+    Table table({"copies", ">written", ">kept", ">expired", ">lost", ">in flight", ">restores"});
     for (const TierSpec& tier : s.job.checkpoint.tiers) {
         const std::string& place = place_names()[static_cast<std::size_t>(tier.place)];
         std::vector<std::string> row = {place};
@@ -117,11 +111,7 @@ void print_failures(const CampaignResult& r) {
 }
 
 void print_neighbours(const Scenario& s, const CampaignResult& r) {
-    Table table({{"neighbours"},
-                 {"checkpoints", Table::Align::right},
-                 {"each", Table::Align::right},
-                 {"left out", Table::Align::right},
-                 {"reads it got", Table::Align::right}});
+    Table table({"neighbours", ">checkpoints", ">each", ">left out", ">reads it got"});
     for (const NeighbourSpec& n : s.neighbours) {
         const std::string prefix = "neighbour_" + n.name;
         const double got = mean(r, prefix + "_reads_got");

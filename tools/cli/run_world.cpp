@@ -12,14 +12,12 @@ namespace railyard {
 
 namespace {
 
-using enum Table::Align;
-
 std::string count_text(double v) {
     return v < 1000 ? fmt::format("{:.1f}", v) : grouped(std::round(v));
 }
 
 void print_waits(const CampaignResult& r) {
-    Table table({{"jobs"}, {"mean", right}, {"median", right}, {"p95", right}});
+    Table table({"jobs", ">mean", ">median", ">p95"});
     const auto row = [&](const char* label, const std::string& name, const auto& show) {
         table.add({label, show(r.metric(name + "_mean").summary.mean),
                    show(r.metric(name + "_median").summary.mean),
@@ -98,7 +96,7 @@ void print_nodes(const CampaignResult& r) {
 }
 
 void print_sizes(const CampaignResult& r) {
-    Table table({{"GPUs of a job", right}, {"MTTF", right}, {"ETTR", right}});
+    Table table({">GPUs of a job", ">MTTF", ">ETTR"});
     bool any = false;
     for (const MetricSummary& m : r.metrics) {
         constexpr std::string_view mttf = "mttf_gpus_";
@@ -136,9 +134,8 @@ void print_kinds(const WorldScenario& world, const CampaignResult& r) {
         }
         return true;
     });
-    std::vector<Table::Column> columns = {
-        {"kind"}, {"jobs", right}, {"wait", right}, {"JCT", right}, {"slowdown", right}};
-    for (const Share& column : shares) columns.push_back({column.title, right});
+    std::vector<Table::Column> columns = {"kind", ">jobs", ">wait", ">JCT", ">slowdown"};
+    for (const Share& column : shares) columns.push_back({column.title, Table::Align::right});
     Table table(columns);
     const auto time = [](double v) { return std::isnan(v) ? std::string("-") : time_text(v); };
     const auto share = [](double v) { return std::isnan(v) ? std::string("-") : percent(v); };
@@ -213,8 +210,7 @@ void print_world_design(const Scenario& s) {
 }
 
 void print_world(const Scenario& s, const CampaignResult& r) {
-    Table table(
-        {{"", Table::Align::left}, {"mean", Table::Align::right}, {"", Table::Align::left}});
+    Table table({"", ">mean", ""});
     const auto row = [&](const char* metric, const char* meaning) {
         table.add({coloured(metric, Colour::bold), percent(r.metric(metric).summary.mean),
                    coloured(meaning, Colour::dim)});

@@ -21,8 +21,14 @@ class Table {
   public:
     enum class Align : std::uint8_t { left, right };
     struct Column {
+        // A title of the program's own; one that begins with ">" is of numbers, which stand on the right.
+        Column(const char* marked)
+            : title(marked + (*marked == '>')),
+              align(*marked == '>' ? Align::right : Align::left) {}
+        Column(std::string given, Align side = Align::left)
+            : title(std::move(given)), align(side) {}
         std::string title;
-        Align align = Align::left;
+        Align align;
     };
     explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
     void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }

@@ -31,11 +31,7 @@ Json end_json(const std::optional<double>& end) {
 
 void print_table(const VerdictEstimates& found, const char* title, const std::string& difference) {
     constexpr std::size_t shown_at_least = 3;
-    Table table({{title, Table::Align::left},
-                 {"value", Table::Align::left},
-                 {"tried", Table::Align::left},
-                 {difference, Table::Align::left},
-                 {"", Table::Align::left}});
+    Table table({title, "value", "tried", difference, ""});
     for (std::size_t i = 0; i < found.moving.size(); ++i) {
         const EstimateEnds& e = found.moving[i];
         const bool turns = e.turns(found.judged.difference);

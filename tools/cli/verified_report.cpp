@@ -174,13 +174,8 @@ std::string short_name(const VerifiedTable& table) {
 }
 
 std::string rows_text(const std::vector<VerifiedTable>& tables) {
-    Table rows({{"table", Table::Align::left},
-                {"row", Table::Align::left},
-                {"quantity", Table::Align::left},
-                {"published", Table::Align::right},
-                {"simulated", Table::Align::right},
-                {"error", Table::Align::right},
-                {"interval, 95 %", Table::Align::left}});
+    Table rows(
+        {"table", "row", "quantity", ">published", ">simulated", ">error", "interval, 95 %"});
     for (const VerifiedTable& table : tables) {
         for (const VerifiedRow& row : table.expressed) {
             rows.add({short_name(table), row.row, row.quantity,
@@ -192,14 +187,8 @@ std::string rows_text(const std::vector<VerifiedTable>& tables) {
 }
 
 std::string summary_text(const std::vector<VerifiedTable>& tables) {
-    Table summary({{"table", Table::Align::left},
-                   {"", Table::Align::left},
-                   {"rows", Table::Align::right},
-                   {"expressed", Table::Align::right},
-                   {"mean |error|", Table::Align::right},
-                   {"median", Table::Align::right},
-                   {"p90", Table::Align::right},
-                   {"worst", Table::Align::right}});
+    Table summary(
+        {"table", "", ">rows", ">expressed", ">mean |error|", ">median", ">p90", ">worst"});
     for (const VerifiedTable& table : tables) {
         const auto add = [&](const std::string& number, const std::string& what,
                              const std::string& count, const std::vector<VerifiedRow>& expressed) {
