@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "sim/error.h"
@@ -22,8 +21,6 @@
 namespace railyard {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr double ninety = 1.6448536269514722;  // standard deviations, either way, of 90 %
 

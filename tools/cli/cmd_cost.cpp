@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "models/campaign/campaign.h"
 #include "tools/cli/cmd.h"
@@ -21,8 +20,6 @@
 namespace railyard {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct Costed {
     std::string name;  // of the arm

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "tools/cli/cmd.h"
@@ -20,8 +19,6 @@
 namespace railyard {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json json_of(const std::optional<Summary>& s) {
     if (!s) return nullptr;

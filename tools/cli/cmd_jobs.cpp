@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "models/campaign/campaign.h"
 #include "models/scheduler/scheduler.h"
@@ -17,8 +16,6 @@
 namespace railyard {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // A trace on its cluster, and what became of it.
 struct Run {

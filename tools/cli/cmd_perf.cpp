@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "models/campaign/campaign.h"
 #include "models/collective/collective.h"
@@ -21,8 +20,6 @@
 namespace railyard {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t element_bytes = 4;  // float, as nccl-tests without -d
 constexpr std::int64_t bytes_max = std::int64_t{1} << 50;

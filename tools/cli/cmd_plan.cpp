@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <tuple>
 
@@ -21,8 +20,6 @@
 namespace railyard {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 double mfu(const Scenario& s, const StepTime& step) {
     return step.model_flops / (seconds(step.duration()) * s.peak_flops());

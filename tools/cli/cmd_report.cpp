@@ -22,8 +22,6 @@ namespace railyard {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // The page without its data; npm is needed to build it, and nothing else needs npm.
 std::string page_template() {
     if (!std::filesystem::exists(report_page_file())) {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "models/campaign/campaign.h"
@@ -40,8 +39,6 @@ std::string fault_text(const Scenario& s) {
     }
     return out;
 }
-
-using Json = nlohmann::ordered_json;
 
 std::string json_text(const Scenario& s, const CampaignResult& r, const Prediction* prediction) {
     Json metrics = Json::object();

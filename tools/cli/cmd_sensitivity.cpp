@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "tools/cli/cmd.h"
 #include "tools/cli/metric_text.h"
@@ -18,8 +17,6 @@
 namespace railyard {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct SensitivityArguments {
     StudyArguments study;

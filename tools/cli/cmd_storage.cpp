@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "models/campaign/campaign.h"
 #include "tools/cli/cmd.h"
@@ -16,8 +15,6 @@
 namespace railyard {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t no_limit = INT64_MAX;
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 
 #include "models/campaign/campaign.h"
 #include "tools/cli/cmd.h"
@@ -17,8 +16,6 @@
 namespace railyard {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string terabytes_text(double bytes_per_s) {
     return fmt::format("{:.4g} TB/s", bytes_per_s * 1e-12);

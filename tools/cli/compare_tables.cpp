@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <tuple>
 
@@ -346,8 +345,6 @@ void print_comparison(const Comparison& c) {
 }
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json arm_json(const ComparedArm& arm) {
     Json metrics = Json::object();

@@ -4,14 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "tools/cli/terminal.h"
 #include "tools/program/json_text.h"
 
 namespace railyard {
-
-using Json = nlohmann::ordered_json;
 
 namespace {
 

@@ -15,8 +15,6 @@ namespace railyard {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 std::string rank_text(std::size_t i) {
     return fmt::format("{}", i + 1);
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "tools/cli/metric_text.h"
 #include "tools/cli/terminal.h"
@@ -12,8 +11,6 @@
 namespace railyard {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // Whose design is better at a difference of the second less the first.
 const std::string& better_at(const Judgement& judged, double difference, const std::string& first,

@@ -19,8 +19,6 @@ namespace railyard {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // From each instant on, from 0.
 using Steps = std::map<Instant, double>;
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "models/campaign/campaign.h"
 #include "tools/program/json_text.h"
@@ -11,8 +10,6 @@
 namespace railyard {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // Units as alternatives of a regular expression, longest first: "GB/s" before "GB".
 std::string alternatives(std::vector<std::string> units) {

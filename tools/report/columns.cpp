@@ -13,8 +13,6 @@ namespace railyard {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 std::string base64(const std::vector<std::uint8_t>& bytes) {
     constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     constexpr std::size_t group = 3;

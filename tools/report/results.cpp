@@ -16,7 +16,6 @@ namespace railyard {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
 constexpr double missing = std::numeric_limits<double>::quiet_NaN();
 
 double real_or_missing(const Row& row, int column) {

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "models/campaign/campaign.h"
+#include "tools/program/json_text.h"
 #include "tools/program/program.h"
 #include "tools/report/topology_drawing.h"
 #include "tools/study/design_order.h"
@@ -19,7 +20,6 @@ namespace railyard {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Windows = std::shared_ptr<WindowCache>;
 
 ScenarioChanges changes_of(const FeaturedPoint& point, const Windows& windows) {

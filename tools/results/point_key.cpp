@@ -14,22 +14,22 @@ namespace railyard {
 
 namespace {
 
-using Json = nlohmann::json;  // sorts its keys
+using SortedJson = nlohmann::json;
 
 // What stands for the text of a key, named as in the schema: jobs.trace.
-using TextOf = std::function<Json(const Value& text, const std::string& key)>;
+using TextOf = std::function<SortedJson(const Value& text, const std::string& key)>;
 
-Json canonical(const Value& value, const std::string& key, const TextOf& text_of) {
+SortedJson canonical(const Value& value, const std::string& key, const TextOf& text_of) {
     switch (value.kind) {
         case Value::Kind::table: {
-            Json out = Json::object();
+            SortedJson out = SortedJson::object();
             for (const auto& [name, member] : value.members) {
                 out[name] = canonical(member, key.empty() ? name : key + "." + name, text_of);
             }
             return out;
         }
         case Value::Kind::array: {
-            Json out = Json::array();
+            SortedJson out = SortedJson::array();
             for (const Value& item : value.items) out.push_back(canonical(item, key, text_of));
             return out;
         }
@@ -79,8 +79,8 @@ std::string PointKeys::digest_of_file(const std::string& path) {
 }
 
 PointKey PointKeys::of(const Document& scenario) {
-    Json json =
-        canonical(scenario.root, "", [&](const Value& text, const std::string& key) -> Json {
+    SortedJson json =
+        canonical(scenario.root, "", [&](const Value& text, const std::string& key) -> SortedJson {
             if (!names_a_file(key)) return text.text;
             return {{"file", text.text},
                     {"digest", digest_of_file(file_beside(text, scenario.name))}};
@@ -92,7 +92,7 @@ PointKey PointKeys::of(const Document& scenario) {
     json.erase("table");
     json.erase("include");  // what is in the files counts, not how many there are
     if (json.contains("run") && json["run"].is_object()) {
-        Json& run = json["run"];
+        SortedJson& run = json["run"];
         if (run.contains("seed") && run["seed"].is_number_integer()) {
             out.seed = run["seed"].get<std::uint64_t>();
         }
