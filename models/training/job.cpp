@@ -10,48 +10,31 @@ namespace railyard {
 
 namespace {
 
-Category category_of(JobPhase phase) {
-    switch (phase) {
-        case JobPhase::checkpointing:
-            return Category::checkpoint_stall;
-        case JobPhase::storm_stall:
-            return Category::storm_stall;
-        case JobPhase::detection:
-            return Category::detection;
-        case JobPhase::replacement:
-            return Category::replacement;
-        case JobPhase::requeue_wait:
-            return Category::requeue_wait;
-        case JobPhase::restart:
-            return Category::restart;
-        case JobPhase::restore:
-            return Category::restore;
-        case JobPhase::maintenance:
-        case JobPhase::pause:
-            return Category::planned_maintenance;
-        case JobPhase::first_batch:
-            return Category::data_wait;
-        case JobPhase::running:
-        case JobPhase::done:
-            break;
-    }
-    RY_UNREACHABLE("a phase that is not booked as a whole");
-}
+struct PhaseTraits {
+    std::string_view name;
+    Category booked;                                 // all its time; of running, by a step's parts
+    DataFeed::Use data = DataFeed::Use::no_loaders;  // loaders live in the job's processes
+    Duration JobOutcome::*recovery = nullptr;        // where it counts after a failure
+};
 
-// Loaders live in the job's processes.
-DataFeed::Use use_of_data(JobPhase phase) {
-    switch (phase) {
-        case JobPhase::running:
-            return DataFeed::Use::steps;
-        case JobPhase::checkpointing:
-        case JobPhase::storm_stall:
-        case JobPhase::restore:
-        case JobPhase::first_batch:
-        case JobPhase::pause:
-            return DataFeed::Use::loaders_only;
-        default:
-            return DataFeed::Use::no_loaders;
-    }
+const PhaseTraits& traits_of(JobPhase phase) {
+    using enum DataFeed::Use;
+    using Out = JobOutcome;
+    static constexpr PhaseTraits phases[] = {
+        {"running", Category::productive, steps},
+        {"checkpointing", Category::checkpoint_stall, loaders_only},
+        {"storm_stall", Category::storm_stall, loaders_only},
+        {"detection", Category::detection, no_loaders, &Out::detection},
+        {"replacement", Category::replacement, no_loaders, &Out::replacement},
+        {"requeue_wait", Category::requeue_wait, no_loaders, &Out::requeue_wait},
+        {"restart", Category::restart, no_loaders, &Out::restart},
+        {"restore", Category::restore, loaders_only, &Out::restore},
+        {"maintenance", Category::planned_maintenance},
+        {"first_batch", Category::data_wait, loaders_only},
+        {"pause", Category::planned_maintenance, loaders_only},
+        {"done", Category::productive},
+    };
+    return phases[static_cast<std::size_t>(phase)];
 }
 
 // A job without stages is one that never ends.
@@ -69,10 +52,7 @@ std::vector<StageSpec> stages_of(const JobSpec& spec) {
 }  // namespace
 
 std::string_view phase_name(JobPhase phase) {
-    constexpr std::string_view names[] = {
-        "running", "checkpointing", "storm_stall", "detection",   "replacement", "requeue_wait",
-        "restart", "restore",       "maintenance", "first_batch", "pause",       "done"};
-    return names[static_cast<std::size_t>(phase)];
+    return traits_of(phase).name;
 }
 
 TrainingJob::TrainingJob(CampaignEngine& engine, const JobSpec& spec,
@@ -149,7 +129,6 @@ void TrainingJob::handle(std::uint32_t kind) {
 void TrainingJob::resume() {
     enter(JobPhase::running);
     recovering_from_failure_ = false;
-    steps_since_checkpoint_ = 0;
     saved_steps_ = done_;
     // The state that was just read counts as a checkpoint that ends now, so the next one starts one
     // interval after that one's start.
@@ -189,13 +168,13 @@ StepTime TrainingJob::next_step() const {
 }
 
 bool TrainingJob::checkpoint_due() const {
-    if (!saves() || steps_since_checkpoint_ == 0) return false;
-    if (checkpoint_steps() > 0) return steps_since_checkpoint_ >= checkpoint_steps();
+    if (!saves() || steps_unsaved() == 0) return false;
+    if (checkpoint_steps() > 0) return steps_unsaved() >= checkpoint_steps();
     return engine_.now() >= checkpoint_due_;
 }
 
 std::int64_t TrainingJob::steps_until_due() const {
-    if (checkpoint_steps() > 0) return checkpoint_steps() - steps_since_checkpoint_;
+    if (checkpoint_steps() > 0) return checkpoint_steps() - steps_unsaved();
     const Duration wait = checkpoint_due_ - engine_.now() + carried_;
     return std::max<std::int64_t>(1, ceil_div(wait.count(), segment_.duration().count()));
 }
@@ -216,7 +195,7 @@ void TrainingJob::start_segment() {
         resume_step(std::exchange(carried_, {}));
         return;
     }
-    if (checkpoint_due() || (stop_pending() && saves() && unsaved())) {
+    if (checkpoint_due() || (stop_pending() && saves() && steps_unsaved() > 0)) {
         begin_checkpoint();
         return;
     }
@@ -275,7 +254,6 @@ void TrainingJob::pass_undisturbed() {
         begin_interval();
         saved_steps_ = done_;
         checkpointer_.pass(done_, *stall);
-        steps_since_checkpoint_ = 0;
         enter(JobPhase::running);
         const std::int64_t steps = steps_ahead();
         const Instant over = engine_.now() + steps * segment_.duration();
@@ -299,7 +277,6 @@ void TrainingJob::complete_steps(std::int64_t steps) {
     const std::int64_t missing = spec_.replicas - replicas();
     open_.add(steps, {gpus_of_steps(), missing, segment_slow_}, segment_);
     done_ += steps;
-    steps_since_checkpoint_ += steps;
     replica_steps_missing_ += steps * missing;
 }
 
@@ -384,7 +361,6 @@ void TrainingJob::begin_stall() {
 
 void TrainingJob::stall_over() {
     saving_ = Saving::nothing;
-    steps_since_checkpoint_ = 0;
     after_checkpoint();
 }
 
@@ -440,7 +416,7 @@ void TrainingJob::enter(JobPhase phase) {
     waits_for_network_ = false;
     phase_since_ = engine_.now();
     if (phases_ != nullptr) phases_->push_back({engine_.now(), phase});
-    if (feed_) feed_->change(use_of_data(phase));
+    if (feed_) feed_->change(traits_of(phase).data);
     checkpointer_.steps_run(phase == JobPhase::running);
     if (watcher_ != nullptr) watcher_->phase_changed(phase);
 }
@@ -453,33 +429,20 @@ void TrainingJob::end_phase_after(Duration span, Kind kind) {
 void TrainingJob::book_phase() {
     const Duration span = engine_.now() - phase_since_;
     phase_since_ = engine_.now();
-    ledger_.book(category_of(phase_), gpus(), span);
+    RY_CHECK(phase_ != JobPhase::running && phase_ != JobPhase::done);
+    const PhaseTraits& phase = traits_of(phase_);
+    ledger_.book(phase.booked, gpus(), span);
     if (phase_ == JobPhase::first_batch) {
         outcome_.first_batch += GpuNanoseconds{gpus()} * span.count();
     }
     if (phase_ == JobPhase::storm_stall) outcome_.storm_stall += span;
     if (phase_ == JobPhase::pause) outcome_.paused += span;
     if (phase_ == JobPhase::checkpointing) stalled_ += span;
-    if (!recovering_from_failure_) return;
-    switch (phase_) {
-        case JobPhase::detection:
-            outcome_.detection += span;
-            break;
-        case JobPhase::replacement:
-            outcome_.replacement += span;
-            break;
-        case JobPhase::requeue_wait:
-            outcome_.requeue_wait += span;
-            break;
-        case JobPhase::restart:
-            outcome_.restart += span;
-            break;
-        case JobPhase::restore:
-            outcome_.restore += span;
-            break;
-        default:
-            break;
-    }
+    if (recovering_from_failure_ && phase.recovery != nullptr) outcome_.*phase.recovery += span;
+}
+
+bool TrainingJob::exposed() const {
+    return phase_ == JobPhase::restart || traits_of(phase_).data != DataFeed::Use::no_loaders;
 }
 
 void TrainingJob::end() {

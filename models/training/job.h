@@ -303,7 +303,7 @@ class TrainingJob : public CampaignEngine::Component,
     void stop_waiting();
     void begin_stall();
     bool saves() const { return spec_.checkpoint.mode != CheckpointMode::none; }
-    bool unsaved() const { return done_ > saved_steps_; }
+    std::int64_t steps_unsaved() const { return done_ - saved_steps_; }
     void keep(std::int64_t steps);  // nothing takes the first so many away: counts and books them
     void book_cut_off(Duration partial);
     Lost lose_what_is_not_saved();
@@ -417,7 +417,6 @@ class TrainingJob : public CampaignEngine::Component,
     Saving saving_ = Saving::nothing;
     Instant waiting_since_{};
     Duration stalled_{};  // in all, waiting for checkpoints
-    std::int64_t steps_since_checkpoint_ = 0;
     Instant checkpoint_due_{};  // wall-clock intervals
 
     bool maintenance_pending_ = false;

@@ -10,13 +10,6 @@ namespace railyard {
 
 // ---- failing and coming back ----
 
-bool TrainingJob::exposed() const {
-    return phase_ == JobPhase::running || phase_ == JobPhase::checkpointing ||
-           phase_ == JobPhase::storm_stall || phase_ == JobPhase::restart ||
-           phase_ == JobPhase::restore || phase_ == JobPhase::first_batch ||
-           phase_ == JobPhase::pause;
-}
-
 void TrainingJob::strike(const Strike& strike) {
     if (strike.acceptance >= supply_.acceptance(strike.slot)) return;
     nodes_failed({strike, {strike.slot}});
