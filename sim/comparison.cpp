@@ -10,17 +10,8 @@
 namespace railyard {
 
 std::string_view verdict_name(Verdict verdict) {
-    switch (verdict) {
-        case Verdict::first:
-            return "a";
-        case Verdict::second:
-            return "b";
-        case Verdict::equal:
-            return "equal";
-        case Verdict::undecided:
-            return "undecided";
-    }
-    return "";
+    constexpr std::string_view names[] = {"a", "b", "equal", "undecided"};
+    return names[static_cast<std::size_t>(verdict)];
 }
 
 std::size_t draws_of_pairs(std::size_t a, std::size_t b) {

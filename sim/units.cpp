@@ -251,100 +251,47 @@ std::vector<std::string> unit_symbols(std::optional<Dimension> dimension) {
     return out;
 }
 
+namespace {
+
+struct DimensionWords {
+    std::string_view name;
+    std::string_view example;
+};
+constexpr DimensionWords dimension_words[] = {
+    // in the order of Dimension
+    {"a time", "\"30 min\""},
+    {"an amount of data", "\"80 GB\""},
+    {"a bandwidth", "\"400 Gbit/s\" or \"50 GB/s\""},
+    {"a compute rate", "\"989 TFLOP/s\""},
+    {"a number of floating-point operations", "\"16 GFLOP\""},
+    {"a power", "\"700 W\""},
+    {"an energy", "\"5 kWh\""},
+    {"a rate of events", "\"0.01 /day\""},
+    {"a frequency", "\"1830 MHz\""},
+    {"a temperature", "\"85 degC\""},
+    {"a length", "\"40 m\""},
+    {"a mass", "\"130 kg\""},
+    {"a height in rack units", "\"8 U\""},
+    {"a coolant flow", "\"60 l/min\""},
+    {"a thermal resistance", "\"0.05 K/W\""},
+    {"an amount of money", "\"310000 USD\""},
+    {"a price per unit", "\"0.08 USD/kWh\""},
+    {"a number of steps", "\"100 steps\""},
+    {"a speed", "\"198e6 m/s\""},
+    {"a delay per length", "\"5 ns/m\""},
+    {"a carbon intensity", "\"400 gCO2/kWh\""},
+};
+static_assert(std::size(dimension_words) ==
+              static_cast<std::size_t>(Dimension::carbon_intensity) + 1);
+
+}  // namespace
+
 std::string_view dimension_name(Dimension dimension) {
-    switch (dimension) {
-        case time:
-            return "a time";
-        case data:
-            return "an amount of data";
-        case bandwidth:
-            return "a bandwidth";
-        case compute:
-            return "a compute rate";
-        case work:
-            return "a number of floating-point operations";
-        case power:
-            return "a power";
-        case energy:
-            return "an energy";
-        case rate:
-            return "a rate of events";
-        case frequency:
-            return "a frequency";
-        case temperature:
-            return "a temperature";
-        case length:
-            return "a length";
-        case mass:
-            return "a mass";
-        case rack_units:
-            return "a height in rack units";
-        case flow:
-            return "a coolant flow";
-        case thermal_resistance:
-            return "a thermal resistance";
-        case money:
-            return "an amount of money";
-        case price:
-            return "a price per unit";
-        case steps:
-            return "a number of steps";
-        case speed:
-            return "a speed";
-        case delay_per_length:
-            return "a delay per length";
-        case carbon_intensity:
-            return "a carbon intensity";
-    }
-    return "a quantity";
+    return dimension_words[static_cast<std::size_t>(dimension)].name;
 }
 
 std::string_view dimension_example(Dimension dimension) {
-    switch (dimension) {
-        case time:
-            return "\"30 min\"";
-        case data:
-            return "\"80 GB\"";
-        case bandwidth:
-            return "\"400 Gbit/s\" or \"50 GB/s\"";
-        case compute:
-            return "\"989 TFLOP/s\"";
-        case work:
-            return "\"16 GFLOP\"";
-        case power:
-            return "\"700 W\"";
-        case energy:
-            return "\"5 kWh\"";
-        case rate:
-            return "\"0.01 /day\"";
-        case frequency:
-            return "\"1830 MHz\"";
-        case temperature:
-            return "\"85 degC\"";
-        case length:
-            return "\"40 m\"";
-        case mass:
-            return "\"130 kg\"";
-        case rack_units:
-            return "\"8 U\"";
-        case flow:
-            return "\"60 l/min\"";
-        case thermal_resistance:
-            return "\"0.05 K/W\"";
-        case money:
-            return "\"310000 USD\"";
-        case price:
-            return "\"0.08 USD/kWh\"";
-        case steps:
-            return "\"100 steps\"";
-        case speed:
-            return "\"198e6 m/s\"";
-        case delay_per_length:
-            return "\"5 ns/m\"";
-        case carbon_intensity:
-            return "\"400 gCO2/kWh\"";
-    }
-    return "";
+    return dimension_words[static_cast<std::size_t>(dimension)].example;
 }
 
 std::optional<Quantity> parse_quantity(std::string_view text, std::string& why,
@@ -441,7 +388,8 @@ std::string to_text(Bandwidth b) {
 }
 
 std::string to_text(Watts p) {
-    static constexpr std::array<Step, 4> steps_up{{{1, "W"}, {1e3, "kW"}, {1e6, "MW"}, {1e9, "GW"}}};
+    static constexpr std::array<Step, 4> steps_up{
+        {{1, "W"}, {1e3, "kW"}, {1e6, "MW"}, {1e9, "GW"}}};
     return pick(p.value, steps_up);
 }
 

@@ -4,7 +4,6 @@
 
 #include "models/scheduler/world_simulation.h"
 #include "sim/cancel.h"
-#include "sim/check.h"
 
 namespace railyard {
 
@@ -23,23 +22,9 @@ const std::vector<WorldSchedulerKind>& world_scheduler_kinds() {
 }
 
 const char* job_end_name(JobEnd how) {
-    switch (how) {
-        case JobEnd::completed:
-            return "completed";
-        case JobEnd::failed:
-            return "failed";
-        case JobEnd::node_fail:
-            return "node_fail";
-        case JobEnd::timeout:
-            return "timeout";
-        case JobEnd::preempted:
-            return "preempted";
-        case JobEnd::cancelled:
-            return "cancelled";
-        case JobEnd::refused:
-            return "refused";
-    }
-    RY_UNREACHABLE("a way to end");
+    constexpr const char* names[] = {"completed", "failed",    "node_fail", "timeout",
+                                     "preempted", "cancelled", "refused"};
+    return names[static_cast<std::size_t>(how)];
 }
 
 Duration time_limit(const WorldSpec& spec, const WorldJob& job) {

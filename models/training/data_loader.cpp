@@ -159,25 +159,10 @@ QueueResult simulate_queues(const QueueSpec& spec) {
 }
 
 std::string_view data_wall_name(DataWall wall) {
-    switch (wall) {
-        case DataWall::accelerators:
-            return "accelerators";
-        case DataWall::store:
-            return "store bandwidth";
-        case DataWall::node_network:
-            return "a node's network";
-        case DataWall::opens:
-            return "file opens";
-        case DataWall::workers:
-            return "loader workers";
-        case DataWall::cpu_decode:
-            return "CPU cores";
-        case DataWall::gpu_decode:
-            return "GPU decoding";
-        case DataWall::local_drives:
-            return "local drives";
-    }
-    RY_UNREACHABLE("a wall");
+    constexpr std::string_view names[] = {"accelerators", "store bandwidth", "a node's network",
+                                          "file opens",   "loader workers",  "CPU cores",
+                                          "GPU decoding", "local drives"};
+    return names[static_cast<std::size_t>(wall)];
 }
 
 DataLoader::DataLoader(const DataDemand& demand, const LoaderSpec& loader, const LoaderHosts& hosts)

@@ -34,19 +34,9 @@ std::string packet_time_text(Picoseconds t) {
 }
 
 const char* ending_text(WindowEnding ending) {
-    switch (ending) {
-        case WindowEnding::resolved:
-            return "resolved";
-        case WindowEnding::stuck:
-            return "stuck";
-        case WindowEnding::out_of_time:
-            return "out of time";
-        case WindowEnding::out_of_events:
-            return "out of events";
-        case WindowEnding::cancelled:
-            break;
-    }
-    return "cancelled";
+    constexpr const char* names[] = {"resolved", "stuck", "out of time", "out of events",
+                                     "cancelled"};
+    return names[static_cast<std::size_t>(ending)];
 }
 
 // The flows of one [[window.traffic]].
@@ -655,10 +645,7 @@ int cmd_window(const std::vector<std::string>& arguments) {
     const auto parsed = line.parse(arguments);
     if (!parsed) return exit_ok;
     const po::variables_map& values = *parsed;
-    if (!values.count("scenario")) {
-        throw ScenarioError("window needs a scenario file", "railyard window SCENARIO.toml");
-    }
-    const std::string path = values["scenario"].as<std::vector<std::string>>()[0];
+    const std::string path = scenario_option(values, "window");
     const bool json = values.count("json") > 0;
     const std::vector<Arm> arms = arms_of(all_of(values, "vary"), all_of(values, "arm"));
     if (arms.empty()) return run_single(path, settings_of(values), json);

@@ -25,15 +25,8 @@ StoredReplica record_of(ReplicaResult result) {
 }
 
 const char* ending_name(Ending ending) {
-    switch (ending) {
-        case Ending::complete:
-            return "complete";
-        case Ending::stuck:
-            return "stuck";
-        case Ending::limit:
-            return "limit";
-    }
-    return "";
+    constexpr const char* names[] = {"complete", "stuck", "limit"};
+    return names[static_cast<std::size_t>(ending)];
 }
 
 Ending ending_of(std::string_view name) {
