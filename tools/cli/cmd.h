@@ -9,28 +9,9 @@
 
 namespace railyard {
 
-int cmd_run(const std::vector<std::string>& arguments);
-int cmd_compare(const std::vector<std::string>& arguments);
-int cmd_sweep(const std::vector<std::string>& arguments);
-int cmd_check(const std::vector<std::string>& arguments);
-int cmd_list(const std::vector<std::string>& arguments);
-int cmd_plan(const std::vector<std::string>& arguments);
-int cmd_perf(const std::vector<std::string>& arguments);
-int cmd_topo(const std::vector<std::string>& arguments);
-int cmd_storage(const std::vector<std::string>& arguments);
-int cmd_cost(const std::vector<std::string>& arguments);
-int cmd_jobs(const std::vector<std::string>& arguments);
-int cmd_report(const std::vector<std::string>& arguments);
-int cmd_trace(const std::vector<std::string>& arguments);
-int cmd_window(const std::vector<std::string>& arguments);
-int cmd_verify(const std::vector<std::string>& arguments);
-int cmd_explain(const std::vector<std::string>& arguments);
-int cmd_sensitivity(const std::vector<std::string>& arguments);
-int cmd_breakeven(const std::vector<std::string>& arguments);
-int cmd_export(const std::vector<std::string>& arguments);
-int cmd_import(const std::vector<std::string>& arguments);
-int cmd_design(const std::vector<std::string>& arguments);
-int cmd_calibrate(const std::vector<std::string>& arguments);
-int cmd_calc(const std::vector<std::string>& arguments);
+using VerbRun = int(const std::vector<std::string>& arguments);
+VerbRun cmd_run, cmd_compare, cmd_sweep, cmd_check, cmd_list, cmd_plan, cmd_perf, cmd_topo,
+    cmd_storage, cmd_cost, cmd_jobs, cmd_report, cmd_trace, cmd_window, cmd_verify, cmd_explain,
+    cmd_sensitivity, cmd_breakeven, cmd_export, cmd_import, cmd_design, cmd_calibrate, cmd_calc;
 
 }  // namespace railyard

@@ -347,10 +347,7 @@ int cmd_cost(const std::vector<std::string>& arguments) {
     line.add()("no-estimates", "Don't try the estimates that the cost hangs on");
     const auto values = line.parse(arguments);
     if (!values) return exit_ok;
-    if (!values->count("scenario")) {
-        throw ScenarioError("cost needs a scenario file", "railyard cost SCENARIO.toml");
-    }
-    const std::string path = (*values)["scenario"].as<std::vector<std::string>>()[0];
+    const std::string path = scenario_option(*values, "cost");
     const unsigned threads = threads_of(*values);
     ScenarioChanges changes;
     changes.settings = settings_of(*values);

@@ -348,11 +348,8 @@ std::optional<PlanArguments> parse_plan(const std::vector<std::string>& argument
     line.add_json();
     const auto values = line.parse(arguments);
     if (!values) return std::nullopt;
-    if (!values->count("scenario")) {
-        throw ScenarioError("plan needs a scenario file", "railyard plan SCENARIO.toml");
-    }
     PlanArguments out;
-    out.path = (*values)["scenario"].as<std::vector<std::string>>()[0];
+    out.path = scenario_option(*values, "plan");
     out.settings = settings_of(*values);
     out.json = values->count("json") > 0;
     out.top = (*values)["top"].as<std::int64_t>();

@@ -338,14 +338,11 @@ int cmd_storage(const std::vector<std::string>& arguments) {
     line.add_json();
     const auto values = line.parse(arguments);
     if (!values) return exit_ok;
-    if (!values->count("scenario")) {
-        throw ScenarioError("storage needs a scenario file", "railyard storage SCENARIO.toml");
-    }
     ScenarioChanges changes;
     changes.settings = settings_of(*values);
     changes.must_run = false;  // the job need not fit into memory here
     changes.overrides_read = std::make_shared<OverridesRead>();
-    const std::string path = (*values)["scenario"].as<std::vector<std::string>>()[0];
+    const std::string path = scenario_option(*values, "storage");
     const Scenario s = load_scenario_file(path, changes);
     print_warnings(s.warnings);
     need_one_job(s, "storage");

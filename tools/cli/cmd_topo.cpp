@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-
 #include "models/campaign/campaign.h"
 #include "tools/cli/cmd.h"
 #include "tools/cli/network_luck.h"
@@ -134,16 +133,13 @@ int cmd_topo(const std::vector<std::string>& arguments) {
     line.add_json();
     const auto values = line.parse(arguments);
     if (!values) return exit_ok;
-    if (!values->count("scenario")) {
-        throw ScenarioError("topo needs a scenario file", "railyard topo SCENARIO.toml");
-    }
     ScenarioChanges changes;
     changes.settings = settings_of(*values);
     changes.must_run = false;  // memory is not its business
     changes.overrides_read = std::make_shared<OverridesRead>();
     changes.run_windows = false;
     changes.build_networks = true;
-    const std::string path = (*values)["scenario"].as<std::vector<std::string>>()[0];
+    const std::string path = scenario_option(*values, "topo");
     const Scenario s = load_scenario_file(path, changes);
     print_warnings(s.warnings);
     const std::vector<std::string> inputs = files_of(path, changes.settings);

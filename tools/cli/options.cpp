@@ -34,6 +34,11 @@ std::optional<po::variables_map> CommandLine::parse(const std::vector<std::strin
     return std::nullopt;
 }
 
+std::string scenario_option(const po::variables_map& values, const std::string& verb) {
+    if (values.count("scenario")) return values["scenario"].as<std::vector<std::string>>()[0];
+    throw ScenarioError(verb + " needs a scenario file", "railyard " + verb + " SCENARIO.toml");
+}
+
 std::int64_t count_option(const po::variables_map& values, const char* option, std::int64_t least) {
     const std::int64_t n = values[option].as<std::int64_t>();
     if (n >= least) return n;

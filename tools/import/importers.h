@@ -17,38 +17,11 @@ class Importer {
     Diagnostics& diagnostics_;
 };
 
-void import_chakra(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
-void import_containerlab(const ImportOptions& options, ImportedPart& part,
-                         Diagnostics& diagnostics);
-void import_dcgm(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
-void import_dlio(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
-void import_elbencho(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
-void import_fio(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
-void import_huggingface(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
-void import_ibnetdiscover(const ImportOptions& options, ImportedPart& part,
-                          Diagnostics& diagnostics);
-void import_infragraph(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
-void import_io500(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
-void import_kineto(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
-void import_kueue(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
-void import_lldp(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
-void import_megatron(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
-void import_nccl_tests(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
-void import_nccl_topology(const ImportOptions& options, ImportedPart& part,
-                          Diagnostics& diagnostics);
-void import_nemo(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
-void import_nvidia_smi_topo(const ImportOptions& options, ImportedPart& part,
-                            Diagnostics& diagnostics);
-void import_pai(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
-void import_perftest(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
-void import_philly(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
-void import_sacct(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
-void import_slurm(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
-void import_slurm_events(const ImportOptions& options, ImportedPart& part,
-                         Diagnostics& diagnostics);
-void import_sonic(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
-void import_torchtitan(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
-void import_trace(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
-void import_xid(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
+using Import = void(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics);
+Import import_chakra, import_containerlab, import_dcgm, import_dlio, import_elbencho, import_fio,
+    import_huggingface, import_ibnetdiscover, import_infragraph, import_io500, import_kineto,
+    import_kueue, import_lldp, import_megatron, import_nccl_tests, import_nccl_topology,
+    import_nemo, import_nvidia_smi_topo, import_pai, import_perftest, import_philly, import_sacct,
+    import_slurm, import_slurm_events, import_sonic, import_torchtitan, import_trace, import_xid;
 
 }  // namespace railyard
