@@ -35,10 +35,6 @@ class WorldParts : public CampaignEngine::Component {
         void place(const Allocation& held);
         std::int64_t slot_of(NodeIndex node) const;
 
-        enum class Waits : std::uint8_t { nothing, buffer, upload };
-        std::int64_t saved = 0;  // steps done when it last began to save, or was read back
-        Instant due{};           // of a save by the wall clock
-        Waits waits = Waits::nothing;
         bool suspended = false;  // its state is still in GPU memory
         bool slowed = false;     // its steps, by an upload
         Duration wait{};  // of each step for data, beside what it has with the store to itself
@@ -60,7 +56,7 @@ class WorldParts : public CampaignEngine::Component {
         std::vector<NodeIndex> slots_;
 
       public:
-        Checkpointer checkpointer;
+        Saver checkpointer;
         std::optional<DataFeed> feed;
     };
 

@@ -401,7 +401,7 @@ void WorldSimulation::settle_run(JobIndex index, Unsaved unsaved, const StateLos
     if (parts != nullptr && unsaved == Unsaved::held_in_memory) {
         parts->checkpointer.fail({});  // who stands still sends nothing
         parts->suspended = true;
-        parts->saved = parts->checkpointer.newest().steps;
+        parts->checkpointer.went_back_to(parts->checkpointer.newest().steps);
     }
     forget_if_clean(index);
     jobs_[index].storm.reset();

@@ -211,7 +211,6 @@ class WorldSimulation : public WorldView,
     Duration wait_for_data(JobIndex job) const;
     void use_loaders(JobIndex job);
     void begin_save(JobIndex job);
-    void begin_stall(JobIndex job);
     void begin_interval(JobIndex job);
     void after_steps(JobIndex job);
     void part_with_slow_node(JobIndex job);

@@ -42,7 +42,7 @@ void WorldSimulation::leave_stage(JobIndex index) {
     WorldParts::Parts* parts = parts_of(index);
     if (parts == nullptr) return;
     jobs_[index].stage = Stage::setting_up;
-    parts->waits = WorldParts::Parts::Waits::nothing;
+    parts->checkpointer.wait_for(Saver::Waits::nothing);
     parts->checkpointer.steps_run(false);
     use_loaders(index);
 }
@@ -71,23 +71,18 @@ void WorldSimulation::end_stage(JobIndex index) {
 // Its state is in GPU memory and saved: as if it had saved just now.
 void WorldSimulation::begin_interval(JobIndex index) {
     WorldParts::Parts& parts = *parts_of(index);
-    parts.saved = done_steps(index);
-    parts.due = now() + parts.spec().interval_wall - parts.spec().stall_alone;
-    if (parts.feed) parts.feed->resume_at(parts.saved);
+    parts.checkpointer.was_read(done_steps(index));
+    if (parts.feed) parts.feed->resume_at(done_steps(index));
     begin_work(index);
 }
 
 std::int64_t WorldSimulation::steps_to_save(JobIndex index) const {
     const Job& j = jobs_[index];
-    const WorldParts::Parts& parts = *parts_of(index);
-    if (parts.spec().mode == CheckpointMode::none) return std::max<std::int64_t>(1, j.steps_left);
-    const std::int64_t unsaved = done_steps(index) - parts.saved;
-    if (parts.spec().interval_wall == Duration{}) {
-        return std::max<std::int64_t>(0, j.save_every - unsaved);
-    }
-    if (unsaved > 0 && now() >= parts.due) return 0;
-    return std::max<std::int64_t>(1,
-                                  ceil_div((parts.due - now()).count(), j.step.duration().count()));
+    const Saver& saver = parts_of(index)->checkpointer;
+    if (!saver.saves()) return std::max<std::int64_t>(1, j.steps_left);
+    const std::int64_t every = saver.spec().interval_wall > Duration{} ? 0 : j.save_every;
+    const std::int64_t done = done_steps(index);
+    return saver.due(done, every) ? 0 : saver.steps_until_due(done, every, j.step.duration());
 }
 
 // To the next save, or to the end.
@@ -119,7 +114,7 @@ void WorldSimulation::begin_work(JobIndex index) {
 void WorldSimulation::after_steps(JobIndex index) {
     if (auto& feed = parts_of(index)->feed) feed->look_at_epoch(done_steps(index));
     const bool saves = steps_to_save(index) == 0 || jobs_[index].slow_node != no_node;
-    const bool unsaved = done_steps(index) > parts_of(index)->saved;
+    const bool unsaved = parts_of(index)->checkpointer.unsaved(done_steps(index)) > 0;
     saves&& unsaved&& jobs_[index].steps_left > 0 ? begin_save(index) : begin_work(index);
 }
 
@@ -174,23 +169,9 @@ void WorldSimulation::first_batch_there(JobIndex index) {
 void WorldSimulation::begin_save(JobIndex index) {
     WorldParts::Parts& parts = *parts_of(index);
     begin_stage(index, Stage::saving, {.last_stall = open_ended});
-    if (const Duration interval = parts.spec().interval_wall; interval > Duration{}) {
-        const Duration late = now() - parts.due;
-        if (late >= Duration{}) parts.due += (late / interval + 1) * interval;
+    if (parts.checkpointer.save(done_steps(index), jobs_[index].slow_node != no_node)) {
+        begin_transfer(index);
     }
-    if (!parts.checkpointer.can_begin()) {
-        parts.waits = WorldParts::Parts::Waits::buffer;
-        return;
-    }
-    begin_stall(index);
-}
-
-void WorldSimulation::begin_stall(JobIndex index) {
-    WorldParts::Parts& parts = *parts_of(index);
-    parts.waits = WorldParts::Parts::Waits::nothing;
-    parts.saved = done_steps(index);
-    parts.checkpointer.begin(parts.saved, jobs_[index].slow_node != no_node);
-    begin_transfer(index);
 }
 
 void WorldSimulation::stall_over(JobIndex index) {
@@ -214,15 +195,17 @@ void WorldSimulation::keep_what_lasts(JobIndex index) {
 }
 
 void WorldSimulation::moved_on(JobIndex index) {
-    using Waits = WorldParts::Parts::Waits;
     book_free();
     keep_what_lasts(index);
-    WorldParts::Parts& parts = *parts_of(index);
-    if (parts.waits == Waits::buffer && parts.checkpointer.can_begin()) return begin_stall(index);
-    if (parts.waits != Waits::upload || !parts.checkpointer.idle()) return;
-    parts.waits = Waits::nothing;
-    book_stage(index);
-    part_with_slow_node(index);
+    Saver& saver = parts_of(index)->checkpointer;
+    const Saver::Waits come = saver.come();
+    if (come == Saver::Waits::buffer) {
+        saver.begin_stall(done_steps(index), jobs_[index].slow_node != no_node);
+        begin_transfer(index);
+    } else if (come == Saver::Waits::upload) {
+        book_stage(index);
+        part_with_slow_node(index);
+    }
 }
 
 // It leaves when its state is where nothing takes it away.
@@ -230,7 +213,7 @@ void WorldSimulation::part_with_slow_node(JobIndex index) {
     WorldParts::Parts& parts = *parts_of(index);
     if (!parts.checkpointer.idle()) {
         begin_stage(index, Stage::saving, {.last_stall = open_ended});
-        parts.waits = WorldParts::Parts::Waits::upload;
+        parts.checkpointer.wait_for(Saver::Waits::upload);
     } else if (parts.checkpointer.lasting_steps() < done_steps(index)) {
         begin_save(index);
     } else {

@@ -18,9 +18,9 @@ Checkpointer::Checkpointer(CampaignEngine& engine, StoreService& stores, std::si
 Checkpointer::Checkpointer(const PartClock& clock, StoreService& stores, std::size_t client,
                            const CheckpointSpec& spec, std::int64_t nodes, Job& job)
     : clock_(clock),
+      spec_(spec),
       stores_(stores),
       client_(client),
-      spec_(spec),
       job_(job),
       states_(spec, nodes),
       safe_tier_(spec.safe_tier()),

@@ -71,14 +71,17 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     void give_up_after(std::int64_t steps);  // states with more are worth nothing
     void restore();                          // and reads it back
     void hold(bool held);                    // the job's network to the stores stands still
-    void waited(Duration time, Wall wall);
-
-    void end();  // counts what is in flight; call once
+    void end();                              // counts what is in flight; call once
     const CheckpointOutcome& outcome() const { return outcome_; }
 
     void handle(std::uint32_t kind) override;
     void transfer_done(StoreService::TransferId transfer, const WallTimes& walls) override;
     void supply_changed(StoreService::TransferId, Bandwidth) override {}
+
+  protected:
+    void waited(Duration time, Wall wall);  // by the job, for what this does
+    PartClock clock_;
+    const CheckpointSpec& spec_;
 
   private:
     enum class Stall : std::uint8_t { none, snapshot, write };
@@ -92,8 +95,7 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
         EventId ends;  // of a place on the nodes
     };
 
-    Duration part_of(Duration whole,
-                     Bytes bytes) const;  // whole: for a whole state
+    Duration part_of(Duration whole, Bytes bytes) const;  // whole: for a whole state
     bool to_store(std::size_t tier) const { return !on_nodes(spec_.tiers[tier].place); }
     void start_move(std::int64_t number, std::size_t tier, bool stalls);
     bool uploads(const Move& move) const {
@@ -113,10 +115,8 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     Bytes moved_by_now(std::size_t tier);
     WallTimes walls_by_now(std::size_t tier);
 
-    PartClock clock_;
     StoreService& stores_;
     std::size_t client_;
-    const CheckpointSpec& spec_;
     Job& job_;
     SavedStates states_;
     std::size_t safe_tier_;

@@ -129,13 +129,7 @@ void TrainingJob::handle(std::uint32_t kind) {
 void TrainingJob::resume() {
     enter(JobPhase::running);
     recovering_from_failure_ = false;
-    saved_steps_ = done_;
-    // The state that was just read counts as a checkpoint that ends now, so the next one starts one
-    // interval after that one's start.
-    if (spec_.checkpoint.interval_wall > Duration{}) {
-        checkpoint_due_ =
-            engine_.now() + spec_.checkpoint.interval_wall - spec_.checkpoint.stall_alone;
-    }
+    checkpointer_.was_read(done_);
     record("resumed", "", -1, done_);
     if (feed_) feed_->resume_at(done_);
     if (could_grow()) change_pending_ = true;
@@ -167,18 +161,6 @@ StepTime TrainingJob::next_step() const {
     return out;
 }
 
-bool TrainingJob::checkpoint_due() const {
-    if (!saves() || steps_unsaved() == 0) return false;
-    if (checkpoint_steps() > 0) return steps_unsaved() >= checkpoint_steps();
-    return engine_.now() >= checkpoint_due_;
-}
-
-std::int64_t TrainingJob::steps_until_due() const {
-    if (checkpoint_steps() > 0) return checkpoint_steps() - steps_unsaved();
-    const Duration wait = checkpoint_due_ - engine_.now() + carried_;
-    return std::max<std::int64_t>(1, ceil_div(wait.count(), segment_.duration().count()));
-}
-
 void TrainingJob::start_segment() {
     if (!slowed_by_network()) return stand_still();
     if (phase_ != JobPhase::running) enter(JobPhase::running);
@@ -195,7 +177,8 @@ void TrainingJob::start_segment() {
         resume_step(std::exchange(carried_, {}));
         return;
     }
-    if (checkpoint_due() || (stop_pending() && saves() && steps_unsaved() > 0)) {
+    if (checkpointer_.due(done_, checkpoint_steps()) ||
+        (stop_pending() && saves() && checkpointer_.unsaved(done_) > 0)) {
         begin_checkpoint();
         return;
     }
@@ -229,7 +212,10 @@ std::int64_t TrainingJob::steps_ahead() const {
     std::int64_t steps = (Instant::max() - engine_.now()) / segment_.duration() / 2;
     RY_CHECK(steps > 0);
     steps = std::min({steps, schedule_.steps_left(done_), pauses_.steps_until_next(done_)});
-    if (saves()) steps = std::min(steps, steps_until_due());
+    if (saves()) {
+        steps = std::min(steps, checkpointer_.steps_until_due(done_, checkpoint_steps(),
+                                                              segment_.duration(), carried_));
+    }
     if (feed_) steps = std::min(steps, feed_->steps_ahead(done_));
     if (spec_.target_steps > 0) steps = std::min(steps, steps_to_target());
     return steps;
@@ -244,16 +230,15 @@ bool TrainingJob::only_steps_and_saves() const {
 // A segment has ended. Saves and segments up to the next event of anybody else: each does what its events
 // would do, without the queue between them.
 void TrainingJob::pass_undisturbed() {
-    if (!only_steps_and_saves() || !checkpoint_due()) return;
+    if (!only_steps_and_saves() || !checkpointer_.due(done_, checkpoint_steps())) return;
     const std::optional<StoreService::Undisturbed> stall = checkpointer_.undisturbed();
     if (!stall) return;
     plan_segment();  // all segments are alike: without stages a step depends on nothing that passes here
-    while (checkpoint_due() && !(spec_.target_steps > 0 && steps_to_target() == 0) &&
+    while (checkpointer_.due(done_, checkpoint_steps()) &&
+           !(spec_.target_steps > 0 && steps_to_target() == 0) &&
            engine_.nothing_else_until(engine_.now() + stall->lasts(), stall->count)) {
         enter(JobPhase::checkpointing);
-        begin_interval();
-        saved_steps_ = done_;
-        checkpointer_.pass(done_, *stall);
+        checkpointer_.pass_save(done_, *stall);
         enter(JobPhase::running);
         const std::int64_t steps = steps_ahead();
         const Instant over = engine_.now() + steps * segment_.duration();
@@ -325,42 +310,10 @@ void TrainingJob::keep(std::int64_t steps) {
 
 void TrainingJob::begin_checkpoint() {
     enter(JobPhase::checkpointing);
-    begin_interval();
-    if (checkpointer_.can_begin()) {
-        begin_stall();
-    } else {
-        wait_for(Saving::buffer);  // back-pressure
-    }
-}
-
-// The grid of start times stands; what a late checkpoint missed of it is not made up for.
-void TrainingJob::begin_interval() {
-    const Duration interval = spec_.checkpoint.interval_wall;
-    if (interval == Duration{}) return;
-    const Duration late = engine_.now() - checkpoint_due_;
-    if (late >= Duration{}) checkpoint_due_ += (late / interval + 1) * interval;
-}
-
-void TrainingJob::wait_for(Saving what) {
-    saving_ = what;
-    waiting_since_ = engine_.now();
-}
-
-void TrainingJob::stop_waiting() {
-    const Duration waited = engine_.now() - waiting_since_;
-    if (saving_ == Saving::buffer) checkpointer_.waited(waited, Wall::back_pressure);
-    if (saving_ == Saving::upload) checkpointer_.waited(waited, Wall::planned_stop);
-    saving_ = Saving::nothing;
-}
-
-void TrainingJob::begin_stall() {
-    saving_ = Saving::stall;
-    saved_steps_ = done_;
-    checkpointer_.begin(done_, stop_pending());
+    checkpointer_.save(done_, stop_pending());
 }
 
 void TrainingJob::stall_over() {
-    saving_ = Saving::nothing;
     after_checkpoint();
 }
 
@@ -376,7 +329,8 @@ void TrainingJob::after_checkpoint() {
         }
     } else {
         if (phase_ != JobPhase::checkpointing) enter(JobPhase::checkpointing);
-        wait_for(Saving::upload);  // a planned stop waits until the state is safe
+        checkpointer_.wait_for(
+            Saver::Waits::upload);  // a planned stop waits until the state is safe
     }
 }
 
@@ -394,13 +348,9 @@ void TrainingJob::first_batch_there() {
 
 void TrainingJob::moved_on() {
     if (phase_ != JobPhase::checkpointing) return;
-    if (saving_ == Saving::buffer && checkpointer_.can_begin()) {
-        stop_waiting();
-        begin_stall();
-    } else if (saving_ == Saving::upload && checkpointer_.idle()) {
-        stop_waiting();
-        after_checkpoint();
-    }
+    const Saver::Waits come = checkpointer_.come();
+    if (come == Saver::Waits::buffer) checkpointer_.begin_stall(done_, stop_pending());
+    if (come == Saver::Waits::upload) after_checkpoint();
 }
 
 void TrainingJob::safe(const SavedStates::State& state) {
@@ -463,7 +413,7 @@ void TrainingJob::end() {
     end_stages(partial);
     if (partial > Duration{}) book_cut_off(partial);
     if (saves()) {
-        if (phase_ == JobPhase::checkpointing) stop_waiting();
+        if (phase_ == JobPhase::checkpointing) checkpointer_.count_wait();
         checkpointer_.end();
         outcome_.checkpoint = checkpointer_.outcome();
         RY_CHECK(outcome_.checkpoint.stall.total() == stalled_);

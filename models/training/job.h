@@ -36,11 +36,11 @@
 #include <vector>
 
 #include "models/failure/failure.h"
-#include "models/training/checkpointer.h"
 #include "models/training/data_feed.h"
 #include "models/training/ledger.h"
 #include "models/training/network_parts.h"
 #include "models/training/node_supply.h"
+#include "models/training/saver.h"
 #include "models/training/stages.h"
 #include "models/training/step.h"
 #include "models/training/steps_done.h"
@@ -276,8 +276,6 @@ class TrainingJob : public CampaignEngine::Component,
         Duration time{};
         GpuNanoseconds gpu_time = 0;
     };
-    // What a job that saves waits for.
-    enum class Saving : std::uint8_t { nothing, buffer, stall, upload };
 
     void enter(JobPhase phase);
     void end_phase_after(Duration span, Kind kind);
@@ -295,15 +293,8 @@ class TrainingJob : public CampaignEngine::Component,
     void finish_step_under_way();  // and then look again at what comes next
     StepTime next_step() const;    // as things are now
     Duration extra_wait() const { return feed_ ? feed_->extra_wait(step().data_wait) : Duration{}; }
-    bool checkpoint_due() const;
-    std::int64_t steps_until_due() const;
     void begin_checkpoint();
-    void begin_interval();
-    void wait_for(Saving what);
-    void stop_waiting();
-    void begin_stall();
-    bool saves() const { return spec_.checkpoint.mode != CheckpointMode::none; }
-    std::int64_t steps_unsaved() const { return done_ - saved_steps_; }
+    bool saves() const { return checkpointer_.saves(); }
     void keep(std::int64_t steps);  // nothing takes the first so many away: counts and books them
     void book_cut_off(Duration partial);
     Lost lose_what_is_not_saved();
@@ -407,17 +398,13 @@ class TrainingJob : public CampaignEngine::Component,
     std::optional<std::size_t> pause_to_stop_;  // the pause that it is for
 
     std::size_t client_;  // its nodes, among the stores'
-    Checkpointer checkpointer_;
+    Saver checkpointer_;
     std::optional<DataFeed> feed_;
     std::int64_t done_ = 0;                   // steps since the campaign began, less what was lost
-    std::int64_t saved_steps_ = 0;            // of these, covered by a checkpoint that has begun
     std::int64_t replica_steps_missing_ = 0;  // of these, likewise JobOutcome's
     OpenSteps<Workers> open_;                 // of these
     bool goes_back_far_ = false;              // what is in a store can be lost as well
-    Saving saving_ = Saving::nothing;
-    Instant waiting_since_{};
-    Duration stalled_{};  // in all, waiting for checkpoints
-    Instant checkpoint_due_{};  // wall-clock intervals
+    Duration stalled_{};                      // in all, waiting for checkpoints
 
     bool maintenance_pending_ = false;
     bool recovering_from_failure_ = false;

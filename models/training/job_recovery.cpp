@@ -52,7 +52,7 @@ void TrainingJob::meet_what_is_broken() {
 
 bool TrainingJob::on_the_store() const {
     if (phase_ == JobPhase::checkpointing) {
-        return saving_ != Saving::stall || checkpointer_.on_a_store();
+        return checkpointer_.waits() != Saver::Waits::nothing || checkpointer_.on_a_store();
     }
     if (phase_ == JobPhase::first_batch) return !spec_.data->alone;
     return phase_ == JobPhase::restore && (spec_.recovery.restore || checkpointer_.on_a_store());
@@ -66,9 +66,7 @@ void TrainingJob::hold_up(const Strike& strike, const Storm& storm) {
         engine_.cancel(phase_event_);
         held_left_ = phase_ends_ - engine_.now();
     } else if (phase_ == JobPhase::checkpointing) {
-        const Saving waiting = saving_;
-        stop_waiting();  // the storm's time is its own
-        saving_ = waiting;
+        checkpointer_.count_wait();  // the storm's time is its own
     }
     record("storm", causes_[strike.cause].name, strike.slot, done_);
     failure_ = strike;
@@ -92,7 +90,7 @@ void TrainingJob::go_on() {
     if (held_ == JobPhase::first_batch) return start_segment();
     enter(held_);
     if (held_ == JobPhase::checkpointing) {
-        waiting_since_ = engine_.now();
+        checkpointer_.wait_for(checkpointer_.waits());
         moved_on();
     } else if (spec_.recovery.restore) {
         end_phase_after(held_left_, phase_end);
@@ -109,8 +107,8 @@ void TrainingJob::interrupt(const NodeSupply::Struck& struck, Duration detection
     const std::int64_t lost_before = outcome_.steps_lost;
     Duration partial{};
     if (phase_ == JobPhase::running) partial = stop_segment();
-    if (phase_ == JobPhase::checkpointing) stop_waiting();
-    saving_ = Saving::nothing;
+    if (phase_ == JobPhase::checkpointing) checkpointer_.count_wait();
+    checkpointer_.wait_for(Saver::Waits::nothing);
     enter(JobPhase::detection);
     failed_slots_.clear();
     if (cause.remedy != Remedy::restart) failed_slots_ = struck.slots;
