@@ -51,6 +51,16 @@ def case_verify_a_field_that_can_not_be(program, folder):
     equal("expressed", "22B full_recompute, 22B seqpar+selective", ", ".join(r["row"] for r in expressed))
 
 
+def case_verify_a_table_of_which_no_row_can_be_expressed(program, folder):
+    names = ("case,model,layers,hidden,ffn_hidden,heads,kv_heads,head_dim,vocab,seq,experts,top_k,moe_ffn,shared_experts,"
+             "gated_mlp,gpu,gpus,gpus_per_node,nic_gbit_per_gpu,nvlink_domain,precision,tp,pp,vpp,cp,dp,ep,sharding,"
+             "microbatch,global_batch,recompute,overlap,metric,value,unit,notes").split(",")
+    row = ",".join("V100" if name == "gpu" else "1" for name in names)
+    path = write(folder / "runs.csv", f"{','.join(names)}\n{row}\n")
+    code, _, stderr = program.run(["verify", path])
+    check(code == 2 and "of table runs can be expressed, so nothing was compared" in stderr, stderr)
+
+
 def case_verify_gpus_that_do_not_divide(program, folder):
     rows_of_llama = ("gpus,tp,cp,pp,seq_len,batch_per_dp,tflops_per_gpu\n"
                      "8192,8,1,16,8192,32,430\n8192,,1,16,8192,32,430\n8200,8,1,16,8192,32,430\n")

@@ -65,6 +65,16 @@ std::size_t verify_all(const std::vector<NamedTable>& wanted, VerifyOptions opti
     return done;
 }
 
+// Whether all rows of a table without a tolerance are refused, and says so. One with a tolerance is outside it then.
+bool all_refused(const VerifiedTable& table) {
+    if (!table.expressed.empty() || table.unused.empty() || !table.outside().empty()) return false;
+    fmt::print(
+        stderr,
+        "railyard: none of the {} rows of table {} can be expressed, so nothing was compared\n",
+        table.rows, visible(table.name));
+    return true;
+}
+
 }  // namespace
 
 int cmd_verify(const std::vector<std::string>& arguments) {
@@ -73,7 +83,7 @@ int cmd_verify(const std::vector<std::string>& arguments) {
         "Prints published measurements beside what the program says, with the error, and how many\n"
         "of the rows can be expressed at all. Without tables: those that ship. A table of your\n"
         "own comes with a TOML file that says what its columns are. Exits with 4 when a row or a\n"
-        "mean is outside the table's tolerance.");
+        "mean is outside the table's tolerance, with 2 when no row of a table can be expressed.");
     line.positional("table", -1);
     line.add()("set", po::value<std::vector<std::string>>()->composing(),
                "Another value in the catalogue: --set override.gpu.h100_sxm.hbm_efficiency=0.8");
@@ -99,7 +109,6 @@ int cmd_verify(const std::vector<std::string>& arguments) {
         verify_all(read_tables(paths), {{}, settings_of(*values), overrides}, named, tables);
     std::size_t outside = 0;
     for (const VerifiedTable& table : tables) outside += table.outside().size();
-    const int code = done < paths.size() ? exit_interrupted : outside > 0 ? exit_limit : exit_ok;
     std::set<std::string> said;  // a row that is of two quantities is refused for both
     for (const VerifiedTable& table : tables) {
         for (Diagnostic row : table.unused) {
@@ -108,6 +117,11 @@ int cmd_verify(const std::vector<std::string>& arguments) {
             if (said.insert(text).second) fmt::print(stderr, "{}\n", text);
         }
     }
+    const auto refused = std::ranges::count_if(tables, all_refused);
+    const int code = done < paths.size() ? exit_interrupted
+                     : refused > 0       ? exit_user_error
+                     : outside > 0       ? exit_limit
+                                         : exit_ok;
     for (const VerifiedTable& table : tables) {
         for (const std::string& passed : table.outside()) {
             fmt::print(stderr, "railyard: outside the tolerance: {}\n", visible(passed));
