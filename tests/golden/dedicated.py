@@ -36,7 +36,7 @@ def as_kind(text):
 
 def digest_of(railyard, scenario, tree):
     arguments = small.arguments(pathlib.Path("scenarios") / scenario.relative_to(tree))
-    done = subprocess.run([railyard, "run", str(scenario), "--json", "--replicas", "3", *arguments],
+    done = subprocess.run([railyard, "run", str(scenario), "--json", "--no-estimates", "--replicas", "3", *arguments],
                           capture_output=True, text=True)
     return json.loads(done.stdout)["digest"] if done.returncode == 0 else done.stderr
 

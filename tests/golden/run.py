@@ -42,7 +42,7 @@ def without_a_name(metrics, names):
 
 def outcome_of(railyard, scenario, names):
     path = scenario.relative_to(ROOT)
-    command = [railyard, "run", str(path), "--json", "--replicas", REPLICAS, *small.arguments(path)]
+    command = [railyard, "run", str(path), "--json", "--no-estimates", "--replicas", REPLICAS, *small.arguments(path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if done.returncode != 0:
         return f"exit {done.returncode}\n{done.stderr}"
