@@ -4,7 +4,6 @@
 #include <limits>
 #include <map>
 
-#include "sim/check.h"
 #include "sim/fingerprint.h"
 
 namespace railyard {
@@ -14,18 +13,6 @@ namespace {
 // What stands for a switch's hash function.
 std::uint64_t mix(std::uint64_t z) {
     return mix_bits(z + 0x9e3779b97f4a7c15ULL);
-}
-
-// As built by rule, and nothing in it is slow.
-bool all_links_alike(const Topology& topology) {
-    if (topology.kind() == "custom") return false;
-    std::array<double, 8> rates{};  // of the cables above each level
-    return std::all_of(topology.links().begin(), topology.links().end(), [&](const Link& link) {
-        double& rate = rates[static_cast<std::size_t>(
-            std::min(topology.level(link.from), topology.level(link.to)))];
-        if (rate == 0) rate = link.bytes_per_s;
-        return link.bytes_per_s == rate && rate > 0;
-    });
 }
 
 // How many switches these cables lead to; those to one are next to each other.
@@ -60,260 +47,32 @@ const std::vector<std::string>& routing_names() {
 }
 
 Router::Router(const Topology& topology, RoutingSpec spec)
-    : topology_(topology),
-      spec_(spec),
-      leaves_(topology.vertex_count() - topology.nic_count()),
-      shapes_(leaves_.size()),
-      leaf_number_(topology.vertex_count()) {
-    RY_CHECK(topology.levels() <= heights);
+    : topology_(topology), spec_(spec), paths_(topology) {
     if (spec_.policy == Routing::random_spray || spec_.policy == Routing::entropy) {
         spec_.policy = Routing::spray;
     }
-    find_leaves();
-    find_shapes();
     const bool adaptive = spec_.policy == Routing::adaptive;
     if (adaptive || spec_.policy == Routing::spray) {
-        way_of_.resize(topology.vertex_count(), whole);
+        way_of_.resize(topology.vertex_count(), no_way);
     }
     // Where all ways are alike, packets that choose load all of them alike, and there is nothing to remember.
-    if (spec_.policy == Routing::flowlet || (adaptive && !all_ways_alike())) {
+    if (spec_.policy == Routing::flowlet || (adaptive && !paths_.all_alike())) {
         load_.resize(topology.links().size());
     }
 }
 
-bool Router::all_ways_alike() const {
-    return all_links_alike(topology_) &&
-           std::all_of(shapes_.begin(), shapes_.end(), [&](const Shape& s) {
-               const auto v = static_cast<VertexId>(topology_.nic_count() +
-                                                    static_cast<std::size_t>(&s - shapes_.data()));
-               return std::all_of(s.even_up.begin(), s.even_up.end(),
-                                  [](bool even) { return even; }) &&
-                      (topology_.level(v) == 1 || s.down_leaves > 0);
-           });
-}
-
 void Router::let_one_stand_for_all() {
-    if (spec_.policy == Routing::spray && all_ways_alike()) spec_.policy = Routing::adaptive;
-}
-
-// The union over working links of what their far ends reach.
-Router::Leaves Router::join(std::span<const LinkId> links, int height) {
-    Ranges all;
-    const auto take = [&](const Range& r) {
-        // Neighbours in a tree cover neighbouring leaves, or the same: most unions are one range.
-        if (!all.empty() && r.first >= all.back().first && r.first <= all.back().end) {
-            all.back().end = std::max(all.back().end, r.end);
-        } else if (r.first < r.end) {
-            all.push_back(r);
-        }
-    };
-    for (const LinkId l : links) {
-        const Link& link = topology_.links()[l];
-        if (link.bytes_per_s <= 0) continue;
-        const Leaves& far =
-            leaves_[link.to - topology_.nic_count()][static_cast<std::size_t>(height)];
-        if (far.pieces == whole) {
-            take(far.hull);
-        } else {
-            for (const Range& r : pieces_[far.pieces]) take(r);
-        }
-    }
-    if (all.empty()) return {};
-    Ranges unsorted = std::move(all);
-    all.clear();
-    std::sort(unsorted.begin(), unsorted.end(),
-              [](const Range& a, const Range& b) { return a.first < b.first; });
-    for (const Range& r : unsorted) take(r);
-    Leaves out{{all.front().first, all.back().end}, whole};
-    if (all.size() > 1) {
-        out.pieces = static_cast<std::uint32_t>(pieces_.size());
-        pieces_.push_back(std::move(all));
-    }
-    return out;
-}
-
-void Router::find_leaves() {
-    const auto first = static_cast<VertexId>(topology_.nic_count());
-    std::uint32_t number = 0;
-    for (VertexId v = first; v < topology_.vertex_count(); ++v) {
-        if (topology_.level(v) != 1) continue;
-        leaf_number_[v] = number;
-        leaves_[v - first][0].hull = {number, number + 1};
-        ++number;
-    }
-    for (int level = 2; level <= topology_.levels(); ++level) {
-        for (VertexId v = first; v < topology_.vertex_count(); ++v) {
-            if (topology_.level(v) == level)
-                leaves_[v - first][0] = join(topology_.down_links(v), 0);
-        }
-    }
-    for (int height = 1; height < topology_.levels(); ++height) {
-        for (VertexId v = first; v < topology_.vertex_count(); ++v) {
-            leaves_[v - first][static_cast<std::size_t>(height)] =
-                join(topology_.up_links(v), height - 1);
-        }
-    }
-}
-
-void Router::find_shapes() {
-    const auto first = static_cast<VertexId>(topology_.nic_count());
-    const auto far = [&](LinkId l, std::size_t height) -> const Leaves& {
-        return leaves_[topology_.links()[l].to - first][height];
-    };
-    for (VertexId v = first; v < topology_.vertex_count(); ++v) {
-        Shape& shape = shapes_[v - first];
-        const auto up = topology_.up_links(v);
-        for (std::size_t height = 0; height < heights; ++height) {
-            shape.even_up[height] = std::all_of(up.begin(), up.end(), [&](LinkId l) {
-                const Leaves& leaves = far(l, height);
-                const Range& same = far(up[0], height).hull;
-                return topology_.links()[l].bytes_per_s > 0 && leaves.pieces == whole &&
-                       leaves.hull.first == same.first && leaves.hull.end == same.end;
-            });
-        }
-        const auto down = topology_.down_links(v);
-        shape.ordered_down = topology_.level(v) > 1 &&
-                             std::is_sorted(down.begin(), down.end(), [&](LinkId a, LinkId b) {
-                                 const Range& left = far(a, 0).hull;
-                                 const Range& right = far(b, 0).hull;
-                                 return left.first < right.first || left.end < right.end;
-                             });
-        if (shape.ordered_down) find_even_down(v);
-    }
-}
-
-void Router::find_even_down(VertexId v) {
-    const auto first = static_cast<VertexId>(topology_.nic_count());
-    const auto far = [&](LinkId l) -> const Leaves& {
-        return leaves_[topology_.links()[l].to - first][0];
-    };
-    const auto down = topology_.down_links(v);
-    const Range all = leaves_[v - first][0].hull;
-    const Range one = far(down[0]).hull;
-    const auto leaves = one.end - one.first;
-    const auto cables = static_cast<std::uint32_t>(std::count_if(
-        down.begin(), down.end(), [&](LinkId l) { return far(l).hull.first == one.first; }));
-    if (down.size() % cables != 0) return;  // fewer to the last of them
-    for (std::uint32_t i = 0; i < down.size(); ++i) {
-        const Leaves& there = far(down[i]);
-        const std::uint32_t begin = all.first + i / cables * leaves;
-        const bool even = topology_.links()[down[i]].bytes_per_s > 0 && there.pieces == whole &&
-                          there.hull.first == begin &&
-                          there.hull.end == std::min(begin + leaves, all.end);
-        if (!even) return;
-    }
-    shapes_[v - first].down_cables = cables;
-    shapes_[v - first].down_leaves = leaves;
+    if (spec_.policy == Routing::spray && paths_.all_alike()) spec_.policy = Routing::adaptive;
 }
 
 void Router::forget_loads() {
     std::fill(load_.begin(), load_.end(), 0.0);
 }
 
-void Router::aim_at(VertexId to) {
-    target_ = to;
-    target_leaves_.clear();
-    for (const LinkId l : topology_.up_links(to)) {
-        if (topology_.links()[reverse_link(l)].bytes_per_s > 0) {
-            target_leaves_.push_back(leaf_number_[topology_.links()[l].to]);
-        }
-    }
-}
-
-// Is one of the target's leaves reached from switch `v` by going up so many levels and then down?
-bool Router::covers(VertexId v, int height) const {
-    const Leaves& leaves = leaves_[v - topology_.nic_count()][static_cast<std::size_t>(height)];
-    for (const std::uint32_t leaf : target_leaves_) {
-        if (leaf < leaves.hull.first || leaf >= leaves.hull.end) continue;
-        if (leaves.pieces == whole) return true;
-        const Ranges& pieces = pieces_[leaves.pieces];
-        const auto after =
-            std::upper_bound(pieces.begin(), pieces.end(), leaf,
-                             [](std::uint32_t value, const Range& r) { return value < r.first; });
-        if (after != pieces.begin() && leaf < std::prev(after)->end) return true;
-    }
-    return false;
-}
-
-// How many levels above its leaf a route from this NIC turns round; -1: there is none.
-int Router::height_from(VertexId nic) const {
-    for (int height = 0; height < topology_.levels(); ++height) {
-        for (const LinkId l : topology_.up_links(nic)) {
-            const Link& link = topology_.links()[l];
-            if (link.bytes_per_s > 0 && covers(link.to, height)) return height;
-        }
-    }
-    return -1;
-}
-
-// The only one of the target's leaves that a switch may have below it: its own plane's.
-std::optional<std::uint32_t> Router::target_leaf_below(VertexId v) const {
-    const Range hull = leaves_[v - topology_.nic_count()][0].hull;
-    std::optional<std::uint32_t> only;
-    for (const std::uint32_t leaf : target_leaves_) {
-        if (leaf < hull.first || leaf >= hull.end) continue;
-        if (only) return std::nullopt;
-        only = leaf;
-    }
-    return only;
-}
-
-// Those that can lead to the target's leaves, by bisection where they are in order.
-std::span<const LinkId> Router::down_links_near_target(VertexId v) const {
-    const auto all = topology_.down_links(v);
-    if (!shapes_[v - topology_.nic_count()].ordered_down) return all;
-    const auto ends = std::minmax_element(target_leaves_.begin(), target_leaves_.end());
-    const auto only = target_leaf_below(v);
-    const std::uint32_t low = only.value_or(*ends.first);
-    const std::uint32_t high = only.value_or(*ends.second);
-    const auto hull = [&](LinkId l) {
-        return leaves_[topology_.links()[l].to - topology_.nic_count()][0].hull;
-    };
-    const auto first =
-        std::partition_point(all.begin(), all.end(), [&](LinkId l) { return hull(l).end <= low; });
-    const auto end =
-        std::partition_point(first, all.end(), [&](LinkId l) { return hull(l).first <= high; });
-    return {first, end};
-}
-
-// Links out of v on shortest paths that still go up `height` levels: -1 on the way down.
-void Router::find_candidates(VertexId v, int height) {
-    found_.clear();
-    if (height < 0 && topology_.level(v) == 1) {  // the last hop: the target knows its leaves
-        for (const LinkId l : topology_.up_links(target_)) {
-            const LinkId down = reverse_link(l);
-            if (topology_.links()[l].to == v && topology_.links()[down].bytes_per_s > 0) {
-                found_.push_back(down);
-            }
-        }
-        candidates_ = found_;
-        return;
-    }
-    if (height >= 0 && v >= topology_.nic_count() &&
-        shapes_[v - topology_.nic_count()].even_up[static_cast<std::size_t>(height)]) {
-        candidates_ = topology_.up_links(v);
-        return;
-    }
-    const auto leaf = height < 0 ? target_leaf_below(v) : std::nullopt;
-    if (leaf && shapes_[v - topology_.nic_count()].down_leaves > 0) {
-        const Shape& shape = shapes_[v - topology_.nic_count()];
-        const std::uint32_t first = leaves_[v - topology_.nic_count()][0].hull.first;
-        const std::uint32_t place = (*leaf - first) / shape.down_leaves;
-        candidates_ = topology_.down_links(v).subspan(place * shape.down_cables, shape.down_cables);
-        return;
-    }
-    for (const LinkId l : height < 0 ? down_links_near_target(v) : topology_.up_links(v)) {
-        const Link& link = topology_.links()[l];
-        if (link.bytes_per_s <= 0) continue;
-        if (covers(link.to, std::max(0, height))) found_.push_back(l);
-    }
-    candidates_ = found_;
-}
-
 // Digit by digit: the NIC's position in mixed radix, a digit per tier, names the cable above each tier on its
 // way down, and every switch on the way up takes the cable of the same number.
 LinkId Router::choose_by_destination(VertexId v, int height) {
-    const std::uint32_t position = topology_.position(target_);
+    const std::uint32_t position = topology_.position(paths_.target());
     const auto count = static_cast<std::uint32_t>(candidates_.size());
     const auto level = static_cast<std::size_t>(topology_.level(v));
     if (height >= 0) {
@@ -353,8 +112,8 @@ void Router::walk(VertexId from, int height, std::uint64_t queue_pair, float sha
                   std::vector<Usage>& usages) {
     stride_.fill(0);
     stride_[0] = stride_[1] = 1;
-    for (VertexId v = from; v != target_; --height) {
-        find_candidates(v, height);
+    for (VertexId v = from; v != paths_.target(); --height) {
+        candidates_ = paths_.next_links(v, height);
         LinkId l = 0;
         if (v < topology_.nic_count() && spec_.policy != Routing::flowlet) {
             l = candidates_[queue_pair %
@@ -390,7 +149,7 @@ void Router::spray(VertexId from, int height, float share, std::vector<Usage>& u
             usages.push_back({outputs_[o], static_cast<float>(part)});
             ways_[way_of_[topology_.links()[outputs_[o]].to]].share += part;
         }
-        way_of_[way.at] = whole;
+        way_of_[way.at] = no_way;
     }
     const auto by_link = [](const Usage& a, const Usage& b) { return a.link < b.link; };
     const auto first = usages.begin() + begin;
@@ -407,7 +166,7 @@ void Router::spray(VertexId from, int height, float share, std::vector<Usage>& u
 // ports each for itself.
 void Router::spread(VertexId from, int height, std::vector<Usage>& usages) {
     if (load_.empty()) {
-        find_candidates(from, height);
+        candidates_ = paths_.next_links(from, height);
         const std::size_t ports = candidates_.size();
         for (std::size_t port = 0; port < ports; ++port) {
             spread_from_port(from, height, port, 1 / static_cast<float>(ports), usages);
@@ -421,7 +180,7 @@ void Router::spread(VertexId from, int height, std::vector<Usage>& usages) {
     // From the target back: what a way carries, its slowest part has.
     for (std::size_t i = ways_.size(); i-- > 0;) {
         Way& way = ways_[i];
-        if (way.at == target_) {
+        if (way.at == paths_.target()) {
             way.bytes_per_s = std::numeric_limits<double>::infinity();
             continue;
         }
@@ -431,14 +190,15 @@ void Router::spread(VertexId from, int height, std::vector<Usage>& usages) {
         }
     }
     pour(usages);
-    for (const Way& way : ways_) way_of_[way.at] = whole;
+    for (const Way& way : ways_) way_of_[way.at] = no_way;
 }
 
 void Router::spread_from_port(VertexId from, int height, std::size_t port, float share,
                               std::vector<Usage>& usages) {
-    std::array<std::size_t, heights + 1> switches{1, 1};  // by level: those that the packets cross
-    for (VertexId v = from; v != target_; --height) {
-        find_candidates(v, height);
+    std::array<std::size_t, ShortestPaths::heights + 1> switches{
+        1, 1};  // by level: those that the packets cross
+    for (VertexId v = from; v != paths_.target(); --height) {
+        candidates_ = paths_.next_links(v, height);
         const auto level = static_cast<std::size_t>(topology_.level(v));
         const std::size_t cables = v == from ? 1 : candidates_.size();
         if (height >= 0 && v != from) {
@@ -459,14 +219,14 @@ void Router::find_ways(int height) {
             level_ends = ways_.size();
         }
         const VertexId at = ways_[i].at;
-        if (at == target_) continue;
-        find_candidates(at, height);
+        if (at == paths_.target()) continue;
+        candidates_ = paths_.next_links(at, height);
         ways_[i].first = static_cast<std::uint32_t>(outputs_.size());
         outputs_.insert(outputs_.end(), candidates_.begin(), candidates_.end());
         ways_[i].end = static_cast<std::uint32_t>(outputs_.size());
         for (std::uint32_t o = ways_[i].first; o < ways_[i].end; ++o) {
             const VertexId next = topology_.links()[outputs_[o]].to;
-            if (way_of_[next] != whole) continue;
+            if (way_of_[next] != no_way) continue;
             way_of_[next] = static_cast<std::uint32_t>(ways_.size());
             ways_.push_back({next, 0, 0, 0, 0});
         }
@@ -515,8 +275,8 @@ void Router::fill(const Way& way) {
 
 bool Router::route(VertexId from, VertexId to, std::uint64_t label, std::vector<Usage>& usages) {
     if (from == to) return true;
-    aim_at(to);
-    const int height = height_from(from);
+    paths_.aim_at(to);
+    const int height = paths_.height_from(from);
     if (height < 0) return false;
     const std::size_t first = usages.size();
     if (spec_.policy == Routing::spray) {
@@ -543,24 +303,24 @@ std::uint64_t Router::queue_pair(VertexId from, VertexId to, std::uint64_t label
 
 bool Router::route_queue_pair(VertexId from, VertexId to, std::uint64_t queue_pair,
                               std::vector<Usage>& usages) {
-    aim_at(to);
-    const int height = height_from(from);
+    paths_.aim_at(to);
+    const int height = paths_.height_from(from);
     if (height < 0) return false;
     walk(from, height, queue_pair, 1 / static_cast<float>(spec_.queue_pairs), usages);
     return true;
 }
 
 std::vector<LinkId> Router::ports_towards(VertexId from, VertexId to) {
-    aim_at(to);
-    const int height = height_from(from);
+    paths_.aim_at(to);
+    const int height = paths_.height_from(from);
     if (height < 0) return {};
-    find_candidates(from, height);
+    candidates_ = paths_.next_links(from, height);
     return {candidates_.begin(), candidates_.end()};
 }
 
 bool Router::reaches(VertexId from, VertexId to) {
-    aim_at(to);
-    return height_from(from) >= 0;
+    paths_.aim_at(to);
+    return paths_.height_from(from) >= 0;
 }
 
 // Between buildings: a core that is near one end of the path is far from the other. The slowest of them.

@@ -1,5 +1,5 @@
 #pragma once
-// Which links a flow takes: shortest paths up the tree and down again, chosen among equals by a policy.
+// Chooses the links of a flow: shortest paths up the tree and down again, chosen among equals by a policy.
 
 #include <array>
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "models/fabric/shortest_paths.h"
 #include "models/fabric/topology.h"
 
 namespace railyard {
@@ -101,27 +102,7 @@ class Router {
     void let_one_stand_for_all();
 
   private:
-    // Leaves by number: a range, and where a tree is broken the pieces of it.
-    struct Range {
-        std::uint32_t first;
-        std::uint32_t end;
-    };
-    using Ranges = std::vector<Range>;
-    struct Leaves {
-        Range hull{0, 0};
-        std::uint32_t pieces = whole;  // index into pieces_
-    };
-    static constexpr std::uint32_t whole = UINT32_MAX;
-    static constexpr int heights = 4;  // one more than the levels above the leaves
-
-    // What spares looking at every link of a switch, where nothing is broken.
-    struct Shape {
-        std::array<bool, heights> even_up{};  // so many levels above its up links is the same
-        bool ordered_down = false;            // its down links lead to leaves in ascending order
-        // And so many links in a row to the same so many leaves, on from its first; 0 leaves: not so.
-        std::uint32_t down_cables = 0;
-        std::uint32_t down_leaves = 0;
-    };
+    static constexpr std::uint32_t no_way = UINT32_MAX;
 
     // A vertex on the ways of packets that choose.
     struct Way {
@@ -139,18 +120,7 @@ class Router {
         double level = 0;  // load / bytes_per_s
     };
 
-    void find_leaves();
-    void find_shapes();
-    void find_even_down(VertexId v);
-    bool all_ways_alike() const;
     Picoseconds latency_by_cores(std::span<const Usage> usages) const;
-    std::optional<std::uint32_t> target_leaf_below(VertexId v) const;
-    std::span<const LinkId> down_links_near_target(VertexId v) const;
-    Leaves join(std::span<const LinkId> links, int height);
-    bool covers(VertexId v, int height) const;
-    void aim_at(VertexId to);
-    int height_from(VertexId nic) const;
-    void find_candidates(VertexId v, int height);
     LinkId choose(VertexId v, std::uint64_t queue_pair, float share) const;
     LinkId choose_by_destination(VertexId v, int height);
     void walk(VertexId from, int height, std::uint64_t queue_pair, float share,
@@ -165,18 +135,10 @@ class Router {
 
     const Topology& topology_;
     RoutingSpec spec_;
-    // For each switch the leaves that are reached by going up so many levels, and then down. Working links
-    // only, so that a route never runs into a dead one further on.
-    std::vector<std::array<Leaves, heights>> leaves_;
-    std::vector<Ranges> pieces_;
-    std::vector<Shape> shapes_;               // of each switch
-    std::vector<std::uint32_t> leaf_number_;  // of each vertex that is one
-    VertexId target_ = 0;
-    std::vector<std::uint32_t> target_leaves_;  // by number: one, or one in each plane
-    std::span<const LinkId> candidates_;
-    std::vector<LinkId> found_;  // candidates that are not all links of a switch
+    ShortestPaths paths_;
+    std::span<const LinkId> candidates_;  // of the hop under way
     // By level: how many equal ways up there were below it, on the walk under way.
-    std::array<std::uint32_t, heights + 1> stride_{};
+    std::array<std::uint32_t, ShortestPaths::heights + 1> stride_{};
     std::vector<double> load_;  // of each link, where load decides
 
     std::vector<Way> ways_;  // all of the packets under way, in the order of the hops to them
