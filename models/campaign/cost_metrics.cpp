@@ -38,9 +38,16 @@ constexpr std::array<UsedMetric, used_line_count> used_metrics = {{{"energy", "J
                                                                    {"other_parts_replaced", "1"},
                                                                    {"paid_by_use", "USD"}}};
 
-UsedLine part_of(const std::string& cause) {
-    if (cause.starts_with("gpu") || cause == "sdc") return UsedLine::gpu_parts;
-    return cause == "nic" ? UsedLine::nic_parts : UsedLine::other_parts;
+UsedLine line_of(SparePart part) {
+    switch (part) {
+        case SparePart::gpu:
+            return UsedLine::gpu_parts;
+        case SparePart::nic:
+            return UsedLine::nic_parts;
+        case SparePart::other:
+            break;
+    }
+    return UsedLine::other_parts;
 }
 
 // What the campaign's metrics say was paid for objects and their way out.
@@ -62,7 +69,7 @@ void add_used_metrics(const Scenario& s, ReplicaResult& r) {
     for (std::size_t cause = 0; cause < r.repairs.size(); ++cause) {
         const auto repairs = static_cast<double>(r.repairs[cause]);
         count(UsedLine::repair_visits) += repairs;
-        if (!s.cost->parts_covered) count(part_of(s.causes[cause].name)) += repairs;
+        if (!s.cost->parts_covered) count(line_of(s.causes[cause].spare_part)) += repairs;
     }
     count(UsedLine::paid) = paid_by_use(r.metrics, r.simulated);
     for (std::size_t line = 1; line < used_line_count; ++line) {

@@ -210,7 +210,7 @@ void FailureReader::read() {
             read_failure_profile(catalogue_, profile, s_.node.gpu.generation, s_.job.gpus_per_node);
     }
     const CauseContext context{s_.job.gpus_per_node, s_.job.nodes, s_.world != nullptr,
-                               part_names(), network_part_kinds()};
+                               top_.has("cost"),     part_names(), network_part_kinds()};
     for (Section& section :
          failures.sections("cause", "A cause of failure, besides the profile's")) {
         add_cause(section, read_cause(section, catalogue_, context));

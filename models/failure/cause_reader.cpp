@@ -119,6 +119,15 @@ void CauseReader::read_remedy() {
                   {.bound = Bound::non_negative});
     section_.read("repair_time", cause_.repair_time, "Mean time that a repair takes the node out",
                   {.bound = Bound::non_negative});
+    int spare_part = 0;
+    section_.choose("spare_part", spare_part, spare_part_names(),
+                    "With remedy = \"replace\" and [cost]: whose price a repair pays");
+    cause_.spare_part = static_cast<SparePart>(spare_part);
+    if (section_.has("spare_part") && !context_.priced) {
+        section_.warning("spare_part", "has no effect without [cost]");
+    } else if (section_.has("spare_part") && cause_.remedy != Remedy::replace) {
+        section_.warning("spare_part", "has no effect: remedy = \"replace\" alone repairs a node");
+    }
     section_.read("replace_fraction", cause_.replace_fraction,
                   "With remedy = \"replace\": how many need repair; a reset cures the rest",
                   {.bound = Bound::fraction});
@@ -239,7 +248,7 @@ void CauseReader::settle_life(const RateKeys& rate) {
     }
 }
 
-// Which part it is; whether its speed or what a step takes longer must be said, the jobs decide.
+// The slow part. Whether its speed or the longer step must be given depends on the jobs.
 void CauseReader::settle_slow_part() {
     for (const char* key : {"speed", "slowdown", "lasts"}) {
         if (section_.has(key) && slows_.empty()) {
@@ -257,6 +266,11 @@ void CauseReader::settle_slow_part() {
 
 const std::vector<std::string>& remedy_names() {
     static const std::vector<std::string> names = {"restart", "reset", "replace"};
+    return names;
+}
+
+const std::vector<std::string>& spare_part_names() {
+    static const std::vector<std::string> names = {"other", "gpu", "nic"};
     return names;
 }
 

@@ -66,6 +66,7 @@ struct CauseContext {
     std::int64_t gpus_per_node = 1;
     std::int64_t job_nodes = 1;
     bool many_jobs = false;
+    bool priced = false;                            // the scenario has [cost]
     const std::vector<std::string>& node_parts;     // which may become slow
     const std::vector<std::string>& network_parts;  // kinds of them, which may break
 };

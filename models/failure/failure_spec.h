@@ -23,6 +23,10 @@ enum class Remedy : std::uint8_t {
     replace,  // the node leaves for repair, a random time with the mean below
 };
 
+// What a repair puts in, by whose price it goes.
+enum class SparePart : std::uint8_t { other, gpu, nic };
+const std::vector<std::string>& spare_part_names();  // in the order of SparePart
+
 // A NIC that pauses the network, as the job feels it: all of it waits, then goes on, or a connection
 // gives up.
 struct Storm {
@@ -78,9 +82,10 @@ struct FailureCause {
     Duration reset_time{};
     Duration repair_time{};       // mean
     double replace_fraction = 1;  // with Remedy::replace: the rest is cured by a reset
-    Hazard life;                  // of a part in each node, when its shape is not 1; of a domain,
-                                  // if it is one's
-    Duration age{};               // of these at the campaign's start
+    SparePart spare_part = SparePart::other;
+    Hazard life;     // of a part in each node, when its shape is not 1; of a domain,
+                     // if it is one's
+    Duration age{};  // of these at the campaign's start
     DomainKind domain = DomainKind::node;  // all nodes of one fail together
     Staged staged;
     Burst burst;

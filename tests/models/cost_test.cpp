@@ -73,6 +73,7 @@ name = "gpu_hw"
 rate_per_node = "1 /day"
 remedy = "replace"
 repair_time = "1 h"
+spare_part = "gpu"
 [cost.price]
 h100_8gpu_node = "300000.55 USD"
 sw_ndr64 = "40 kUSD"
