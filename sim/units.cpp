@@ -126,6 +126,7 @@ constexpr Unit units[] = {
     {"W", power, 1},
     {"kW", power, 1e3},
     {"MW", power, 1e6},
+    {"GW", power, 1e9},
     {"J", energy, 1},
     {"Wh", energy, 3600},
     {"kWh", energy, 3.6e6},

@@ -365,7 +365,8 @@ CostSetup read_cost_plan(Section& top, Section& cost, ValueReader& values, const
     const Value* resale = cost.open_table(
         "resale",
         "What is left of a product at the end of cost.years, in place of cost.residual, by the "
-        "name of its price: { dgx_h100 = 0.2 }, each a share or { value, low, high, source }");
+        "name of its price: { h100_8gpu_node = 0.2 }, each a share or { value, low, high, source "
+        "}");
     PriceBook book(cost, values, own.catalogue, quotes);
     if (cost.describing()) return setup;
     if (!cost.ok()) {

@@ -193,6 +193,13 @@ void add_outage(Section& section, const InjectionSpec& spec, Scenario& s) {
         cable ? find_cable(section, "to", t, *first, *second) : std::optional<LinkId>(0);
     if (!link) return;
     if (cable) warn_of_parallel(section, t, *first, *second);
+    if (!cable && *first < t.nic_count() && !spec.duration && spec.speed == 0) {
+        section.warning(
+            key,
+            "is dead until the end, and nobody replaces it: a job that has no other way "
+            "stands still",
+            "duration = \"48 h\", or cause = \"nic\" and its node: that node is replaced");
+    }
     faults.injected.push_back({spec.at, spec.duration, faults.parts.size(), spec.speed});
     faults.parts.push_back(cable ? cable_part(t, *link) : part_at(t, *first));
 }

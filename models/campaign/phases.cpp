@@ -6,6 +6,7 @@
 
 #include "models/campaign/world_phases.h"
 #include "models/facility/facility.h"
+#include "sim/check.h"
 #include "sim/fingerprint.h"
 #include "sim/rng.h"
 
@@ -28,7 +29,7 @@ constexpr const char* summed[] = {"steps",
 constexpr const char* summed_and_told[] = {"interruptions", "energy",        "repair_visits",
                                            "gpus_replaced", "nics_replaced", "other_parts_replaced",
                                            "paid_by_use"};
-// By phase alone.
+// Reported for each phase, never summed.
 constexpr const char* told[] = {"goodput", "tokens_per_day", "utilisation", "work_done",
                                 "jobs_completed"};
 
@@ -353,7 +354,7 @@ const Metric* metric_of(const ReplicaResult& r, std::string_view name) {
     return found == r.metrics.end() ? nullptr : &*found;
 }
 
-// Its ledger, its energy and its counts.
+// Adds a phase's ledger, energy and counts to the whole.
 void add_counts(const Scenario& whole, const ScenarioPhase& phase, const ReplicaResult& r,
                 ReplicaResult& out) {
     out.ledger.add(r.ledger);
@@ -365,6 +366,7 @@ void add_counts(const Scenario& whole, const ScenarioPhase& phase, const Replica
     for (std::size_t i = 0; i < phase.as->causes.size(); ++i) {
         const auto same =
             std::ranges::find(whole.causes, phase.as->causes[i].name, &FailureCause::name);
+        RY_CHECK(same != whole.causes.end());
         const auto at = static_cast<std::size_t>(same - whole.causes.begin());
         if (!r.job.interruptions.empty()) out.job.interruptions[at] += r.job.interruptions[i];
         out.repairs[at] += r.repairs[i];
@@ -410,7 +412,9 @@ std::vector<Metric> metrics_of(const Scenario& s, const std::vector<ReplicaResul
                                const ReplicaResult& out) {
     std::vector<Metric> metrics;
     const auto value = [&](std::string_view name) {
-        return std::ranges::find(metrics, name, &Metric::name)->value;
+        const auto found = std::ranges::find(metrics, name, &Metric::name);
+        RY_CHECK(found != metrics.end());
+        return found->value;
     };
     const double days = seconds(out.simulated) / 86400;
     metrics.push_back(plain_metric("goodput", "1", out.ledger.fraction(Category::productive)));

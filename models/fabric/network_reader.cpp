@@ -443,8 +443,17 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
     const std::string file =
         section.file("file", "A TOML file with [[switch]], [[cable]] and [[attach]]",
                      {.otherwise = "only with topology = \"custom\""});
-    section.read("nic_bandwidth", spec.nic_bandwidth, "Line rate of a NIC, per direction",
-                 {.bound = Bound::positive, .otherwise = "the NIC's, from the catalogue"});
+    const Bandwidth of_nodes = spec.nic_bandwidth;
+    section.read(
+        "nic_bandwidth", spec.nic_bandwidth, "Line rate of a NIC, per direction",
+        {.bound = Bound::positive,
+         .otherwise = "the catalogue's; on the compute network what cluster.nic_bandwidth needs"});
+    if (network.name == "compute" && !section.describing() && of_nodes < spec.nic_bandwidth) {
+        section.warning("nic_bandwidth",
+                        fmt::format("makes no node faster: its NICs move at most {} each",
+                                    line_rate_text(of_nodes)),
+                        "cluster.nic_bandwidth says what they move");
+    }
     network.spec = spec;
     if (kind) read_planes(section, network.spec);
     read_switches(section, network);

@@ -255,9 +255,9 @@ void print_comparison(const std::vector<Costed>& arms) {
     fmt::print("{}\n", coloured(arms[0].scenario.title, Colour::bold));
     for (const Costed& arm : arms) {
         const CostPlan& plan = arm.scenario.cost->plan;
-        fmt::print("  {}: goodput {:.2f} %, {}{}\n", arm.name,
+        fmt::print("  {}: goodput {:.2f} %{}{}\n", arm.name,
                    100 * arm.result.metric("goodput").summary.mean,
-                   plan.left_out.empty() ? "" : "without ", fmt::join(plan.left_out, ", "));
+                   plan.left_out.empty() ? "" : ", without ", fmt::join(plan.left_out, ", "));
         print_budget(plan, capital_sum(plan, typical_prices(plan.prices)));
     }
     for (const CostFigure& figure : cost_figures(arms[0].scenario)) {

@@ -168,7 +168,7 @@ void print_headline(const Scenario& s, const CampaignResult& r) {
     const auto row = [&](const char* label, const char* metric, const auto& show,
                          const char* meaning) {
         const Summary& m = r.metric(metric).summary;
-        std::string interval = "one replica: none";
+        std::string interval = m.count == 1 ? "one replica: none" : "none";
         // None of these is negative, whatever a symmetric interval says.
         if (std::isfinite(m.ci95.low)) {
             interval = fmt::format("{} to {}", show(std::max(0.0, m.ci95.low)), show(m.ci95.high));

@@ -47,6 +47,13 @@ struct SacctRow {
     std::vector<std::int64_t> nodes;
 };
 
+// A name as a column of the table can hold it.
+std::string column_text(std::string name) {
+    std::ranges::replace_if(
+        name, [](unsigned char c) { return c == '|' || c < ' ' || c == 0x7f; }, '_');
+    return name;
+}
+
 std::string node_text(std::int64_t node) {
     return fmt::format("node{:05}", node);
 }
@@ -78,9 +85,10 @@ std::string sacct_text(const std::vector<SacctRow>& rows) {
         const std::int64_t elapsed =
             whole_seconds(row.end.time_since_epoch()) - whole_seconds(row.start.time_since_epoch());
         out += fmt::format("{0}|{0}|{1}|{2}|{3}|{4}|{5}|{6}|{7}|{8}|{9}|{10}|{10}|{11}|{12}\n",
-                           row.id, row.user, row.partition, row.qos, time_text(row.submit),
-                           time_text(row.start), runs ? "Unknown" : time_text(row.end), elapsed,
-                           row.state, limit, tres, row.nodes.size(), folded_nodes(row.nodes));
+                           row.id, column_text(row.user), column_text(row.partition),
+                           column_text(row.qos), time_text(row.submit), time_text(row.start),
+                           runs ? "Unknown" : time_text(row.end), elapsed, row.state, limit, tres,
+                           row.nodes.size(), folded_nodes(row.nodes));
     }
     return out;
 }

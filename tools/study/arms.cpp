@@ -19,9 +19,11 @@ std::vector<std::string> split(const std::string& text, char separator) {
     std::vector<std::string> parts(1);
     char quote = 0;
     int depth = 0;
+    bool escaped = false;
     for (const char c : text) {
         if (quote != 0) {
-            if (c == quote) quote = 0;
+            if (c == quote && !escaped) quote = 0;
+            escaped = quote == '"' && c == '\\' && !escaped;
         } else if (c == '"' || c == '\'') {
             quote = c;
         } else if (c == '[' || c == '{') {
@@ -33,6 +35,11 @@ std::vector<std::string> split(const std::string& text, char separator) {
             continue;
         }
         parts.back() += c;
+    }
+    if (quote != 0 || depth != 0) {
+        throw ScenarioError(
+            fmt::format("'{}': {}", visible(text),
+                        quote != 0 ? "a quote is not closed" : "brackets don't match"));
     }
     for (std::string& part : parts) part = trimmed(part);
     return parts;
