@@ -91,11 +91,11 @@ struct ReplicaTrace {
 // One replica of a scenario whose ranks reach each other, alone: the same scenario and index give
 // the same bytes, always. Checks that the ledger sums to GPUs x time.
 // `record` is filled when it is given; it changes nothing else.
-// `so_far`: of a phase whose one job has that behind it, and is taken further.
+// `so_far`: what the one job had done before this phase; it goes on from there.
 ReplicaResult run_replica(const Scenario& scenario, std::int64_t index, bool log_events,
                           ReplicaTrace* record = nullptr, JobSoFar* so_far = nullptr);
 
-// Strikes on the nodes of the one job, or of many, whatever their cause; injected ones aside, and those that
+// Strikes on the nodes of the one job, or of many, of all causes, but for injected ones and those that
 // come with jobs.
 Rate strike_rate(const Scenario& scenario);
 // These, of each running job of many.

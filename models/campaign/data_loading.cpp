@@ -29,7 +29,7 @@ DataContext context_of(const Scenario& s) {
     return context;
 }
 
-// Nothing where the loaders keep up whatever others do.
+// Nothing where the loaders always keep up.
 std::optional<DataFeedSpec> feed_of(const Scenario& s) {
     const DataLoading& data = *s.data;
     const bool objects = data.source == DataSource::object_store;

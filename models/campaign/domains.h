@@ -1,5 +1,5 @@
 #pragma once
-// Which nodes of a scenario's cluster fail together.
+// Groups of nodes of a scenario's cluster that fail together.
 
 #include "models/campaign/scenario.h"
 

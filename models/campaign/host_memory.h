@@ -13,7 +13,8 @@ struct HostMemoryUse {
 };
 std::vector<HostMemoryUse> host_memory_uses(const Scenario& scenario);
 
-// An error on `job` when they don't fit together. Nodes whose memory the catalogue does not know pass.
+// Reports an error on `job` when they don't fit into a node's memory together. Nodes whose memory the
+// catalogue does not know pass.
 void check_host_memory(Section& job, Catalogue& catalogue, const Scenario& scenario);
 
 }  // namespace railyard

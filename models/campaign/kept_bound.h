@@ -1,5 +1,5 @@
 #pragma once
-// What a job keeps at most, and its cluster draws at least, in closed form: bounds on means over luck that
+// The most that a job can keep and the least that its cluster can draw, in closed form: bounds on means over luck that
 // hold whatever else a campaign has in it.
 //
 // The job works tau between saves, each stalls it for S, failures that lose all since the last save come

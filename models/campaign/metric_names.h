@@ -17,7 +17,7 @@ struct MetricName {
     bool share = false;  // people read it as a percentage
 };
 
-// A metric's row is the first whose pattern its name matches.
+// The first row whose pattern matches a metric's name describes it.
 const std::vector<MetricName>& metric_names();
 const MetricName* find_metric_name(std::string_view metric);  // null: there is none
 

@@ -15,8 +15,8 @@ bool by_network(const Scenario& s) {
     return s.fidelity != Fidelity::analytic && !s.networks[0].hash_given;
 }
 
-// Which nodes of the cluster the job has when its spares are anywhere. The first, which slow parts are tried
-// on, is always there; nodes with a fault are where the scenario says.
+// The job's nodes, when any node of the cluster may be a spare. The first, which slow parts are tried on, is
+// always one of them; nodes with a fault are where the scenario says.
 std::vector<std::int64_t> draw_nodes(const Scenario& s, RandomStream& stream) {
     std::vector<std::uint8_t> fixed(static_cast<std::size_t>(s.nodes.nodes));
     fixed[0] = 1;

@@ -28,7 +28,7 @@ struct NetworkDraw {
     std::vector<StageSpec> stages;    // as JobSpec::stages
 };
 
-// A step is computed on the network, whose switches hash, and nothing says with which seed.
+// True when steps depend on switches' hashes and the scenario gives no hash_seed.
 bool hashes_are_drawn(const Scenario& scenario);
 
 // As many as run.network_draws says; none where no step depends on any luck. Their steps are not set.
@@ -37,7 +37,7 @@ std::vector<NetworkDraw> draw_networks(const Scenario& scenario);
 // Drops all draws when they come to the same: then the network has nothing random.
 void drop_equal_draws(std::vector<NetworkDraw>& draws);
 
-// The one in the middle, whose step stands for all where one must; none without draws.
+// The draw with the median step, for where one figure must stand for all; none without draws.
 const NetworkDraw* usual_draw(const Scenario& scenario);
 
 // The scenario's job with the steps of a replica's draw.

@@ -16,7 +16,7 @@ namespace railyard {
 // How a replica ended. `stuck` and `limit` mark a result that is not what was asked for.
 enum class Ending : std::uint8_t { complete, stuck, limit };
 
-// What of a replica is added up.
+// The figures of a replica that are added up.
 struct ReplicaFigures {
     Ending ending = Ending::complete;
     Duration simulated{};

@@ -18,7 +18,7 @@
 
 namespace railyard {
 
-// Which network a step is computed on.
+// The network model that steps are computed with.
 enum class Fidelity : std::uint8_t { analytic, flow, packet };
 const std::vector<std::string>& fidelity_names();
 const std::vector<std::string>& value_choice_names();  // in the order of ValueChoice

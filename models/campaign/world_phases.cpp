@@ -15,7 +15,7 @@ std::int64_t in_proportion(std::int64_t part, std::int64_t from, std::int64_t to
 
 namespace {
 
-// The work of a cluster whose clocks a power cap slows, on another.
+// Work of a cluster whose clocks a power cap slows, as work of another cluster.
 Duration work_on(Duration work, const WorldScenario& from, const WorldScenario& to) {
     const double ratio = to.power.work_factor / from.power.work_factor;
     return ratio == 1 ? work : from_seconds(seconds(work) * ratio);
@@ -80,7 +80,7 @@ WorldPart WorldPhases::part(std::size_t k) {
     return out;
 }
 
-// Whom nobody requeues ends with a phase after which all is switched off.
+// A job that nobody requeues ends with a phase after which everything is switched off.
 void WorldPhases::add_run(std::size_t k, std::size_t at, const WorldJobRun& run, bool off) {
     WorldJobRun& sum = sum_.outcome.runs[at];
     Job& so_far = so_far_[at];

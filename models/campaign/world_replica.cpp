@@ -158,7 +158,7 @@ std::vector<KindSums> sums_of_kinds(const WorldScenario& world, const WorldJobs&
     return sums;
 }
 
-// Whom a kind waited for, as shares of it; steps that were lost later count too.
+// The kinds that a kind of jobs waited for, as shares of its waiting; steps that were lost later count too.
 void add_contention(const WorldScenario& world, const WorldOutcome& outcome, std::size_t kind,
                     std::vector<Metric>& out) {
     const WorldSpec& spec = world.spec;

@@ -34,7 +34,7 @@ bool PacketEngine::stays_stopped(std::size_t s, bool room) const {
     return full || to_nic_[s / class_count_] != 0;
 }
 
-// Which slots stay stopped even when all has drained that the others can carry off. Found by taking back: all
+// Slots that stay stopped even when everything else has drained. Found by taking back: all
 // that are stopped; less those whose receivers would let them go on if only what waits for the rest were
 // left; until that takes back none.
 std::vector<std::uint8_t> PacketEngine::frozen() const {

@@ -72,7 +72,7 @@ struct TrimmingSpec {
     std::int64_t bytes = 64;  // on the wire, of what is left
 };
 
-// Which way a flow's packets take through the network.
+// How a flow's packets are routed.
 enum class PacketRouting : std::uint8_t {
     path,   // the flow's own, all of them
     spray,  // at each switch the equal-cost outputs in turn, a turn for each destination leaf

@@ -43,7 +43,7 @@ void PacketReader::resolve_congestion(Catalogue& catalogue, PacketProfile& p) {
     }
 }
 
-// Which network has which control.
+// The congestion controls of each kind of network.
 void PacketReader::require_control() {
     const bool ultra = kind_ == NetworkKind::ultra_ethernet;
     if (kind_ == NetworkKind::tcp && control_ != "tcp") {

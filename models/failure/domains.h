@@ -1,5 +1,5 @@
 #pragma once
-// Which nodes go together when something that they share fails.
+// Groups of nodes that fail together because they share a part.
 
 #include <cstdint>
 #include <span>

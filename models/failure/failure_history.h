@@ -1,5 +1,5 @@
 #pragma once
-// Which nodes failed too often of late.
+// Finds the nodes that failed too often recently.
 
 #include <deque>
 #include <optional>

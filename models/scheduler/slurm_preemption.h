@@ -1,5 +1,5 @@
 #pragma once
-// Whom a waiting job may displace under Slurm (PreemptType=preempt/qos), and what becomes of them.
+// The jobs that a waiting job may preempt under Slurm (PreemptType=preempt/qos), and what becomes of them.
 
 #include <map>
 #include <set>

@@ -71,7 +71,7 @@ bool preempts_itself(const SlurmSpec& slurm, std::uint32_t qos, std::vector<int>
     return false;
 }
 
-// Whom each QOS preempts, as written.
+// The QOS that each QOS preempts, as written.
 void resolve_preemption(Section& scheduler, const std::vector<std::string>& preempts,
                         SlurmSpec& slurm) {
     const std::vector<std::string> names = names_of(slurm.qos);

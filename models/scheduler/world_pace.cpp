@@ -103,7 +103,7 @@ void WorldSimulation::change_paces_on_links() {
     }
 }
 
-// Whom its step waits for there. What its own upload costs it is part of saving.
+// Books the jobs that its step waits for there. The cost of its own upload is part of saving.
 void WorldSimulation::wait_on_links(JobIndex index) {
     Job& j = jobs_[index];
     j.waits_for.clear();

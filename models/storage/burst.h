@@ -105,7 +105,7 @@ BurstResult run_burst(const BurstSpec& spec, const BurstLoad& load);
 // Several at once, all from the same instant. Their operations queue up in the order of the loads.
 std::vector<BurstResult> run_bursts(const BurstSpec& spec, const std::vector<BurstLoad>& loads);
 
-// Which links a load loads, by each byte/s that all of it moves at.
+// The load on each link for each byte/s of the whole load.
 struct BurstLinks {
     struct Link {
         LinkId link = 0;

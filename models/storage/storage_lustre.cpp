@@ -88,7 +88,7 @@ Protection LustreStore::protection() const {
     return p;
 }
 
-// What of Lustre does not hang on the hardware. `values` is its entry in the catalogue.
+// Settings of Lustre that do not depend on the hardware. `values` is its entry in the catalogue.
 void read_lustre(Section& own, Catalogue& c, const StoreDesign& design, LustreStore::Spec& spec) {
     const std::string values = "lustre";
     spec.stripe_count = c.integer("storage", values, "default_stripe_count");

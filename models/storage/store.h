@@ -22,7 +22,7 @@ struct Ceiling {
 const Ceiling& least(
     const std::vector<Ceiling>& ceilings);  // the first of equals; must not be empty
 
-// What of a store is out of order.
+// The broken parts of a store.
 struct StoreState {
     std::int64_t servers_down = 0;
     std::int64_t boxes_down = 0;     // enclosures of drives, where they are not the servers

@@ -51,7 +51,7 @@ struct StoreDesign {
     Bytes raw() const { return drives.capacity * drive_count(); }
 };
 
-// What of a design's parts is left to clients, each in wholes of a sound one: 7.5 servers.
+// The parts of a design that still serve clients, in units of a healthy part: 7.5 servers.
 struct Parts {
     double servers = 0;
     double drives = 0;

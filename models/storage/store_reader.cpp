@@ -19,7 +19,7 @@ const StorageKind* kind_named(const std::string& name) {
     return found != kinds.end() ? &*found : nullptr;
 }
 
-// What of a node's traffic with the store one NIC carries.
+// The part of a node's traffic with the store that one NIC carries.
 Bandwidth nic_rate(const Node& node, const ClusterNetwork& network) {
     if (network.spec.nic_bandwidth == node.nic_line_rate) return node.nic_bandwidth;
     return network.spec.nic_bandwidth * node.wire_share;

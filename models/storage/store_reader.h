@@ -47,7 +47,7 @@ class StoreReader {
     std::int64_t nics_per_server() const { return nics_per_server_; }
     bool converged() const { return converged_; }  // on the compute network
     bool fair_by_job() const { return fair_by_job_; }
-    // What of a node's GPU memory reaches the store's NICs; not set: never the limit.
+    // The bandwidth from a node's GPU memory to the store's NICs; not set: never the limit.
     std::optional<Bandwidth> gpu_path();
     const StorageClass& traffic_class() const { return traffic_class_; }  // there
 

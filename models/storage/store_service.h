@@ -74,7 +74,7 @@ class StoreService : public CampaignEngine::Component {
     std::size_t add_store(std::string name, const StoreSupply& supply);
     // `read` and `write`: what its nodes carry, together.
     std::size_t add_client(Bandwidth read, Bandwidth write);
-    // What of that its nodes' software moves to and from one store.
+    // The part of that bandwidth which its nodes' software moves to and from one store.
     void limit_path(std::size_t client, std::size_t store, Bandwidth read, Bandwidth write);
 
     // `told` hears of it, and must outlive it.

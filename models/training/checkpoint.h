@@ -3,7 +3,7 @@
 //
 //     GPU memory --snapshot--> host buffer --> tier 0 --> tier 1 --> ...
 //
-// The tiers are places, hottest first; each takes every so-many-th checkpoint of the tier above and keeps the
+// The tiers are places, hottest first; each takes every n-th checkpoint of the tier above and keeps the
 // newest few. Synchronous: the job stands still until tier 0 has it all. Asynchronous: until the copy in
 // host memory is made; it then waits for a free buffer before the next one (back-pressure). A tier moves one
 // checkpoint at a time; of those that wait for it the newest goes next and the others are passed over.

@@ -167,7 +167,7 @@ struct QueueResult {
 };
 QueueResult simulate_queues(const QueueSpec& spec);
 
-// Which samples a node reads. global_shuffle: each epoch deals all of them out anew, as PyTorch's
+// How samples are dealt out to nodes. global_shuffle: each epoch deals all of them out anew, as PyTorch's
 // DistributedSampler does. node_shard: the same in every epoch, as with WebDataset's split_by_node.
 enum class Sampler : std::uint8_t { global_shuffle, node_shard };
 

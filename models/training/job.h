@@ -66,8 +66,8 @@ struct SmallerJob {
     std::vector<Duration> slowed;  // as JobSpec::slowed
 };
 
-// What a step takes longer with this broken of the network, by size (0: whole, then as JobSpec::smaller) and
-// conditions of slow parts; nothing when no way is left.
+// How much longer a step takes while these parts of the network are broken, by size (0: whole, then as
+// JobSpec::smaller) and conditions of slow parts; nothing when no way is left.
 using OverNetwork = std::function<std::optional<Duration>(
     const NetworkState& broken, std::size_t size, std::uint32_t conditions)>;
 

@@ -24,7 +24,7 @@ class NodeSupply {
     // A healthy node that the job has no use for leaves as a spare.
     virtual void release(std::int64_t /*slot*/) {}
     virtual std::int64_t spares() const { return 0; }
-    // Which node is in a slot, from 0; -1: none.
+    // The node in a slot, counted from 0; -1: none.
     virtual std::int64_t node_in(std::int64_t slot) const { return slot; }
 
     // Slots that a failure took at once.

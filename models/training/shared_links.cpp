@@ -229,7 +229,7 @@ class DriftingPhases {
         }
         return sum;
     }
-    // Whom the job waited for, by job: seconds a step.
+    // How long the job waited for each other job: seconds a step.
     std::vector<double> waits_for(std::size_t job) const {
         std::vector<double> out(jobs_.size());
         for (std::size_t p = sharing_.first(job); p < sharing_.first(job + 1); ++p) {
@@ -453,7 +453,7 @@ class DriftingPhases {
 
 }  // namespace
 
-// ---- who shares with whom ----
+// ---- jobs that share links ----
 
 void SharedLinks::join(Member job, std::shared_ptr<const StepTraffic> traffic, double pause_s) {
     RY_CHECK(!has(job));

@@ -36,7 +36,7 @@ struct StageSpec {
     std::int64_t checkpoint_steps = 0;  // between two checkpoints; 0: as the job says
 };
 
-// Which steps belong to which stage. A stage that a date ends does so at the step that the job has then;
+// The stage of each step. A stage that a date ends does so at the step that the job has then;
 // when the job goes back behind that step, the stage after it begins there.
 class StepSchedule {
   public:
@@ -109,7 +109,7 @@ struct JobSoFar {
     bool pause_restarts = false;
 };
 
-// Which pauses are due. Those of each so many steps come again when these are done again, the others once.
+// The pauses that are due. Those of every n-th step come again when that step is done again, others only once.
 class Pauses {
   public:
     explicit Pauses(const std::vector<PauseSpec>& specs);

@@ -80,8 +80,8 @@ class OpenSteps {
     std::int64_t count_ = 0;
 };
 
-// From now on an upload slows the step that is under way by `penalty`, or does no longer: what is left of it
-// takes as long as things are now.
+// Starts or ends the slowing of the step under way by an upload (`penalty`): what is left of the step takes
+// as long as it does from now on.
 void upload_changes(StepTime& step, Duration partial, bool uploads, Duration penalty);
 
 }  // namespace railyard

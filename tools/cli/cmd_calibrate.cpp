@@ -47,8 +47,8 @@ struct CalibrateArguments {
 std::optional<CalibrateArguments> parse_calibrate(const std::vector<std::string>& arguments) {
     CommandLine line(
         "railyard calibrate SCENARIO.toml [[TABLE.toml] TABLE.csv...] -o MINE.toml",
-        "Fits the catalogue's numbers that measurements tell of to them, from the ranges that the\n"
-        "numbers have. A table and its description are those of 'railyard verify'. Writes an\n"
+        "Fits numbers of the catalogue to measurements, within the ranges that the numbers have.\n"
+        "A table and its description are those of 'railyard verify'. Writes an\n"
         "[override] for scenarios to include.");
     line.positional("what", -1);
     line.add()("output,o", po::value<std::string>()->default_value(""),

@@ -251,7 +251,7 @@ void print_idle(const Sensitivity& r, const std::vector<Knob>& knobs) {
     }
 }
 
-// What of the answer stands whatever one of them is, and on which it hangs.
+// The part of the answer that holds whatever one of them is, and those that decide the rest.
 void print_survival(const Sensitivity& r, const Shown& shown, const std::string& metric) {
     if (r.deciding == 0) {
         fmt::print("\n  {} hangs on none of them\n", metric);

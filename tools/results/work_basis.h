@@ -1,5 +1,5 @@
 #pragma once
-// What of a design says by which metric it can be judged against others (study/deciding_metric.h). The
+// The parts of a design that say by which metric it can be judged against others (study/deciding_metric.h). The
 // database keeps it with each point.
 
 #include <string>

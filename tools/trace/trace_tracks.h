@@ -1,5 +1,5 @@
 #pragma once
-// What of a simulation goes on which track of a trace.
+// Assigns what happens in a simulation to the tracks of a trace.
 
 #include "models/campaign/campaign.h"
 #include "tools/trace/perfetto_trace.h"

@@ -27,7 +27,7 @@ function open(raw) {
   return { phases, names: raw.phases.names, interruptions: of("interruption", "storm", "data_lost"), checkpoints: of("checkpoint_safe"), stores, absent, end };
 }
 
-// What of the job's own way to the stores is in use, whichever direction is fuller.
+// The share of the job's own path to the stores that is in use, in the fuller direction.
 function linkLoad(raw, store, end) {
   const load = store.at.map((_, i) => Math.max(store.read_MBps[i] / (raw.links_read_MBps || Infinity), store.write_MBps[i] / (raw.links_write_MBps || Infinity)));
   return steps(store.at, load, end);
