@@ -50,7 +50,7 @@ struct TrafficSummary {
     Picoseconds last{};
 };
 
-std::map<std::size_t, TrafficSummary> summarise(const NetworkWindow& window,
+std::map<std::size_t, TrafficSummary> summary_of_window(const NetworkWindow& window,
                                                 const WindowResult& result) {
     std::map<std::size_t, TrafficSummary> out;
     for (std::size_t f = 0; f < window.traffic.size(); ++f) {
@@ -141,7 +141,7 @@ std::string tier_name(std::pair<int, int> levels) {
 
 Json traffic_json(const Scenario& s, const NetworkWindow& window, const WindowResult& r) {
     Json traffic = Json::array();
-    for (const auto& [index, t] : summarise(window, r)) {
+    for (const auto& [index, t] : summary_of_window(window, r)) {
         const TrafficSpec& spec = s.window.traffic[index];
         traffic.push_back({{"kind", window_traffic_names()[static_cast<std::size_t>(spec.kind)]},
                            {"flows", t.flows},
@@ -232,7 +232,7 @@ std::string goodput_text(const TrafficSummary& t, const WindowResult& r) {
 void print_traffic(const Scenario& s, const NetworkWindow& window, const WindowResult& r) {
     Table table({"traffic", ">flows", ">ended", ">failed", ">last", ">FCT mean", ">p50", ">p99",
                  ">max", ">goodput"});
-    for (const auto& [index, t] : summarise(window, r)) {
+    for (const auto& [index, t] : summary_of_window(window, r)) {
         const TrafficSpec& spec = s.window.traffic[index];
         const bool any = t.ended > 0;
         table.add({window_traffic_names()[static_cast<std::size_t>(spec.kind)],
@@ -298,8 +298,8 @@ void print_fair_shares(const Scenario& s, const NetworkWindow& window, const Win
             fair.begun[f] = std::max(flow.start, (*ends)[static_cast<std::size_t>(flow.after)]);
         }
     }
-    const auto by_fair_shares = summarise(window, fair);
-    for (const auto& [index, t] : summarise(window, r)) {
+    const auto by_fair_shares = summary_of_window(window, fair);
+    for (const auto& [index, t] : summary_of_window(window, r)) {
         const auto& other = by_fair_shares.at(index);
         if (t.ended < t.flows || other.ended < other.flows) continue;
         const TrafficSpec& spec = s.window.traffic[index];
@@ -560,7 +560,7 @@ void add_rows(Table& table, const std::string& arm, const Scenario& s, const Net
     }
     bool first = true;
     const std::optional<double> capital = capital_of(s);
-    for (const auto& [index, t] : summarise(window, r)) {
+    for (const auto& [index, t] : summary_of_window(window, r)) {
         std::vector<std::string> row = {
             arm,
             window_traffic_names()[static_cast<std::size_t>(s.window.traffic[index].kind)],
