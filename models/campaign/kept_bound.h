@@ -1,6 +1,6 @@
 #pragma once
-// The most that a job can keep and the least that its cluster can draw, in closed form: bounds on means over luck that
-// hold whatever else a campaign has in it.
+// The most that a job can keep and the least that its cluster can draw, in closed form: bounds on means over
+// luck that hold whatever else a campaign has in it.
 //
 // The job works tau between saves, each stalls it for S, failures that lose all since the last save come
 // with a rate of at least lambda, and it is down for D after each. Of a process that has these and nothing

@@ -43,7 +43,8 @@ const Document& parsed(File& file) {
     return file.document;
 }
 
-// The file that holds a kind's tables, found by the headings of the texts: a file that isn't needed is not parsed.
+// The file that holds a kind's tables, found by the headings of the texts: a file that isn't needed is not
+// parsed.
 const std::map<std::string, File*, std::less<>>& files_by_kind() {
     static const std::map<std::string, File*, std::less<>> index = [] {
         std::map<std::string, File*, std::less<>> out;

@@ -426,6 +426,25 @@ std::vector<LinkFault> NetworkReader::read_faults(Section& section) {
     return faults;
 }
 
+namespace {
+
+// `rate` is what the nodes' NICs need, and then the network's.
+void read_nic_bandwidth(Section& section, bool compute, Bandwidth& rate) {
+    const Bandwidth of_nodes = rate;
+    section.read(
+        "nic_bandwidth", rate, "Line rate of a NIC, per direction",
+        {.bound = Bound::positive,
+         .otherwise = "the catalogue's; on the compute network what cluster.nic_bandwidth needs"});
+    if (compute && !section.describing() && of_nodes < rate) {
+        section.warning("nic_bandwidth",
+                        fmt::format("makes no node faster: its NICs move at most {} each",
+                                    line_rate_text(of_nodes)),
+                        "cluster.nic_bandwidth says what they move");
+    }
+}
+
+}  // namespace
+
 ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, TopologySpec spec) {
     Section section = fabric_.section(name);
     ClusterNetwork network;
@@ -443,17 +462,7 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
     const std::string file =
         section.file("file", "A TOML file with [[switch]], [[cable]] and [[attach]]",
                      {.otherwise = "only with topology = \"custom\""});
-    const Bandwidth of_nodes = spec.nic_bandwidth;
-    section.read(
-        "nic_bandwidth", spec.nic_bandwidth, "Line rate of a NIC, per direction",
-        {.bound = Bound::positive,
-         .otherwise = "the catalogue's; on the compute network what cluster.nic_bandwidth needs"});
-    if (network.name == "compute" && !section.describing() && of_nodes < spec.nic_bandwidth) {
-        section.warning("nic_bandwidth",
-                        fmt::format("makes no node faster: its NICs move at most {} each",
-                                    line_rate_text(of_nodes)),
-                        "cluster.nic_bandwidth says what they move");
-    }
+    read_nic_bandwidth(section, network.name == "compute", spec.nic_bandwidth);
     network.spec = spec;
     if (kind) read_planes(section, network.spec);
     read_switches(section, network);

@@ -21,7 +21,7 @@ namespace railyard {
 struct alignas(16) Packet {
     std::uint32_t place = 0;
     std::uint32_t flow = 0;
-    // Of a data packet; of an ACK: the one waited for, or with delivery in any order its report.
+    // A data packet's own; an ACK's: the one waited for, or with delivery in any order its report.
     std::uint32_t number = 0;
     std::uint16_t bytes = 0;  // on the wire
     std::uint8_t traffic_class = 0;

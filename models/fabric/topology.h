@@ -191,7 +191,7 @@ class Topology {
   private:
     class CustomReader;
     struct Wiring {
-        TopologySpec spec;
+        TopologySpec spec{.kind = "", .nodes = 0, .nics_per_node = 0};  // until it is built
         std::vector<std::uint8_t> level;
         std::vector<std::uint8_t> model;      // of each vertex: index into models
         std::vector<std::uint32_t> number;    // of each vertex, within its level

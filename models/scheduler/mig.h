@@ -40,8 +40,8 @@ std::optional<std::vector<MigInstance>> mig_layout(const std::vector<ProfileInde
 // Compute slices of a GPU so cut that no instance holds and no further instance could.
 std::int64_t mig_stranded(const std::vector<MigInstance>& instances);
 
-// Chooses the legal place of an instance: the one that strands least, then on the fullest GPU, then the one that
-// leaves most places for others; or simply the first.
+// Chooses the legal place of an instance: the one that strands least, then on the fullest GPU, then the one
+// that leaves most places for others; or simply the first.
 enum class MigPlacement : std::uint8_t { best, first };
 
 // How a group's GPUs are cut: beforehand, all alike, or as jobs come and go.

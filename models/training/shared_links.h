@@ -42,7 +42,8 @@ class SharedLinks {
 
     // Seconds that a step of the job takes longer than alone, as of the last settle().
     double longer_s(Member job) const { return members_.at(job).told_s; }
-    // How its waiting is shared among the jobs that it waited for: sums to 1, sorted by job; empty when it is 0.
+    // How its waiting is shared among the jobs that it waited for: sums to 1, sorted by job; empty when it
+    // is 0.
     struct Share {
         Member job = 0;
         double share = 0;

@@ -109,7 +109,8 @@ struct JobSoFar {
     bool pause_restarts = false;
 };
 
-// The pauses that are due. Those of every n-th step come again when that step is done again, others only once.
+// The pauses that are due. Those of every n-th step come again when that step is done again, others only
+// once.
 class Pauses {
   public:
     explicit Pauses(const std::vector<PauseSpec>& specs);

@@ -65,7 +65,8 @@ std::size_t verify_all(const std::vector<NamedTable>& wanted, VerifyOptions opti
     return done;
 }
 
-// Whether all rows of a table without a tolerance are refused, and says so. One with a tolerance is outside it then.
+// Whether all rows of a table without a tolerance are refused, and says so. One with a tolerance is outside
+// it then.
 bool all_refused(const VerifiedTable& table) {
     if (!table.expressed.empty() || table.unused.empty() || !table.outside().empty()) return false;
     fmt::print(

@@ -1,6 +1,6 @@
 #pragma once
-// The parts of a design that say by which metric it can be judged against others (study/deciding_metric.h). The
-// database keeps it with each point.
+// The parts of a design that say by which metric it can be judged against others (study/deciding_metric.h).
+// The database keeps them with each point.
 
 #include <string>
 #include <vector>
