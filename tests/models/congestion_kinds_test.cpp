@@ -357,6 +357,67 @@ TEST_CASE("what receivers give is sent, and books agree after every event") {
     CHECK(e.totals().trimmed > 0);
 }
 
+// ---- none starves ----
+
+TEST_CASE(
+    "a late flow gets its share and a short one ends, beside long ones, under every control") {
+    struct Kind {
+        const char* name;
+        FlowControl flow_control;
+        bool trims;
+        std::unique_ptr<Congestion> (*control)(Star& star);
+    };
+    const Kind kinds[] = {
+        {"nscc", FlowControl::none, true,
+         [](Star& s) { return nscc(read_nscc(s.own.catalogue, given(true))); }},
+        {"rccc", FlowControl::none, true,
+         [](Star& s) { return receiver_credits(read_rccc(s.own.catalogue, given(true))); }},
+        {"srd", FlowControl::none, false,
+         [](Star& s) {
+             return delay_control(read_delay_control(s.own.catalogue, "srd", given()));
+         }},
+        {"spectrum_x", FlowControl::pfc, false,
+         [](Star& s) {
+             return delay_control(read_delay_control(s.own.catalogue, "spectrum_x", given()));
+         }},
+        {"infiniband_cc", FlowControl::credits, false, [](Star& s) {
+             return infiniband_congestion(read_infiniband_congestion(s.own.catalogue, given()));
+         }}};
+    for (const Kind& kind : kinds) {
+        CAPTURE(kind.name);
+        Star star(4, kind.flow_control);
+        star.profile.spec.trimming.enabled = kind.trims;
+        if (kind.flow_control == FlowControl::none) {
+            set_up_ultra_ethernet(star.own.catalogue, line, round_trip, star.profile);
+            star.network.links[star.down].ecn = star.profile.ecn->at(line);
+        } else {
+            mark_lanes(star);
+        }
+        PacketEngine e(star.network, star.profile.spec, kind.control(star));
+        const auto add = [&](std::size_t sender, std::int64_t bytes, std::int64_t start_us) {
+            PacketFlow f;
+            f.path = {static_cast<LinkId>(star.down + 2 * (sender + 1)), star.down};
+            f.bytes = bytes;
+            f.start = Picoseconds(start_us * us);
+            return e.add(f);
+        };
+        for (std::size_t sender = 0; sender < 3; ++sender) add(sender, unending, 0);
+        const std::size_t late = add(3, unending, 2000);
+        const std::size_t small = add(3, 64 * 1024, 8000);
+        e.run(Picoseconds(4000 * us));
+        const auto late_before = static_cast<double>(e.received_bytes(late));
+        const auto first_before = static_cast<double>(e.received_bytes(0));
+        e.run(Picoseconds(8000 * us));
+        const double of_late = static_cast<double>(e.received_bytes(late)) - late_before;
+        const double of_first = static_cast<double>(e.received_bytes(0)) - first_before;
+        CHECK(of_late > 0.5 * of_first);
+        CHECK(of_first > 0.5 * of_late);
+        e.run(Picoseconds(9000 * us));
+        CHECK(e.received_bytes(small) == 64 * 1024);
+        CHECK(e.audit().empty());
+    }
+}
+
 // ---- as scenarios ask for them ----
 
 TEST_CASE("each fabric of 2026 runs an incast beside a permutation, and no two alike") {
