@@ -191,7 +191,8 @@ class Topology {
   private:
     class CustomReader;
     struct Wiring {
-        TopologySpec spec{.kind = "", .nodes = 0, .nics_per_node = 0};  // until it is built
+        Wiring() { spec.nodes = spec.nics_per_node = 0; }  // until it is built
+        TopologySpec spec;
         std::vector<std::uint8_t> level;
         std::vector<std::uint8_t> model;      // of each vertex: index into models
         std::vector<std::uint32_t> number;    // of each vertex, within its level
