@@ -14,6 +14,12 @@
 namespace railyard {
 
 enum class Better : std::uint8_t { higher, lower };
+constexpr const char* better_name(Better better) {
+    return better == Better::higher ? "higher" : "lower";
+}
+constexpr bool better_than(double a, double b, Better better) {
+    return better == Better::higher ? a > b : a < b;
+}
 
 // equal: every replica gave both the same value, so that no number of them will tell the two apart.
 enum class Verdict : std::uint8_t { first, second, equal, undecided };

@@ -427,9 +427,6 @@ double ValueReader::factor(const std::string& path) const {
     return product;
 }
 
-namespace {
-
-// The number in `value`, in whatever unit it is written, or nullopt.
 std::optional<double> plain_number(const Value& value) {
     if (value.kind == Value::Kind::integer || value.kind == Value::Kind::real) return value.real;
     if (value.kind != Value::Kind::string) return std::nullopt;
@@ -437,8 +434,6 @@ std::optional<double> plain_number(const Value& value) {
     const std::optional<Quantity> q = parse_quantity(value.text, why);
     return q ? std::optional(q->value) : std::nullopt;
 }
-
-}  // namespace
 
 const Value& ValueReader::unwrap(const Value& value, const std::string& path) {
     if (value.kind != Value::Kind::table) return value;

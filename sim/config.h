@@ -48,6 +48,9 @@ struct Member {
     Value value;
 };
 
+// A number, or a quantity in its base unit; none for anything else.
+std::optional<double> plain_number(const Value& value);
+
 // The file name ("--set" for a value from the command line) and what it holds.
 struct Document {
     // The compiler's own, made once, in config.cpp: each source that uses one would make them again.

@@ -2,6 +2,7 @@
 // Named results of one replica, and their means over many. One spelling from here to JSON, SQL and
 // charts.
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,13 @@ struct Metric {
     double sum = 0;
     double count = -1;  // -1: a plain value
 };
+
+// The one of that name among metrics, or among summaries of them; null: there is none.
+template <class Metrics>
+const auto* find_metric(const Metrics& metrics, std::string_view name) {
+    const auto found = std::ranges::find_if(metrics, [&](const auto& m) { return m.name == name; });
+    return found == std::ranges::end(metrics) ? nullptr : &*found;
+}
 
 // A plain value, and a mean of `sum` over `count` things.
 Metric plain_metric(std::string name, std::string unit, double value);

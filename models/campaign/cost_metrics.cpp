@@ -20,10 +20,10 @@ constexpr std::array cost_metrics = {
     CostMetric{"cost_per_1e12_tokens", [](const YearlyCost& c) { return c.per_1e12_tokens(); }},
     CostMetric{"cost_per_work", [](const YearlyCost& c) { return c.per_work(); }}};
 
+// 0: the campaign has nothing of the kind.
 double value_of(std::span<const Metric> metrics, std::string_view name) {
-    const auto found = std::find_if(metrics.begin(), metrics.end(),
-                                    [&](const Metric& m) { return m.name == name; });
-    return found == metrics.end() ? 0 : found->value;
+    const Metric* found = find_metric(metrics, name);
+    return found == nullptr ? 0 : found->value;
 }
 
 // What is paid by use, as metrics, in the order of UsedLine.

@@ -349,11 +349,6 @@ std::string phase_metric(std::size_t k, std::string_view name) {
 
 namespace {
 
-const Metric* metric_of(const ReplicaResult& r, std::string_view name) {
-    const auto found = std::ranges::find(r.metrics, name, &Metric::name);
-    return found == r.metrics.end() ? nullptr : &*found;
-}
-
 // Adds a phase's ledger, energy and counts to the whole.
 void add_counts(const Scenario& whole, const ScenarioPhase& phase, const ReplicaResult& r,
                 ReplicaResult& out) {
@@ -383,7 +378,7 @@ void add_sum(const std::vector<ReplicaResult>& parts, const std::string& name,
     double sum = 0;
     const Metric* last = nullptr;
     for (const ReplicaResult& part : parts) {
-        const Metric* each = metric_of(part, name);
+        const Metric* each = find_metric(part.metrics, name);
         if (each == nullptr) continue;
         last = each;
         sum += each->value;
@@ -397,7 +392,7 @@ void tell_phases(const Scenario& s, const std::vector<ReplicaResult>& parts,
     for (std::size_t k = 0; k < s.phases.size(); ++k) {
         const bool began = k < parts.size();
         const auto tell = [&](const char* name) {
-            const Metric* each = metric_of(parts[began ? k : 0], name);
+            const Metric* each = find_metric(parts[began ? k : 0].metrics, name);
             if (each == nullptr) return;
             metrics.push_back(
                 plain_metric(phase_metric(k, name), each->unit, began ? each->value : 0));
@@ -412,8 +407,8 @@ std::vector<Metric> metrics_of(const Scenario& s, const std::vector<ReplicaResul
                                const ReplicaResult& out) {
     std::vector<Metric> metrics;
     const auto value = [&](std::string_view name) {
-        const auto found = std::ranges::find(metrics, name, &Metric::name);
-        RY_CHECK(found != metrics.end());
+        const Metric* found = find_metric(metrics, name);
+        RY_CHECK(found != nullptr);
         return found->value;
     };
     const double days = seconds(out.simulated) / 86400;

@@ -8,9 +8,8 @@
 namespace railyard {
 
 const MetricSummary& ReplicaSums::metric(std::string_view name) const {
-    const auto found = std::find_if(metrics.begin(), metrics.end(),
-                                    [&](const MetricSummary& m) { return m.name == name; });
-    RY_CHECK(found != metrics.end());
+    const MetricSummary* found = find_metric(metrics, name);
+    RY_CHECK(found != nullptr);
     return *found;
 }
 

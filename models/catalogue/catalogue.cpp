@@ -207,15 +207,10 @@ bool named_as_share(std::string_view key) {
             has_word("probability") || has_word("utilisation"));
 }
 
-// The value of a number or a quantity, with its source or without, in the base unit; none for anything else.
-std::optional<double> plain_number(const Value& value) {
+// That of a number or a quantity, with its source or without.
+std::optional<double> sourced_number(const Value& value) {
     const Value* inner = value.find("value");
-    if (inner == nullptr) inner = &value;
-    if (inner->kind == Value::Kind::integer || inner->kind == Value::Kind::real) return inner->real;
-    std::string why;
-    if (inner->kind != Value::Kind::string) return std::nullopt;
-    const std::optional<Quantity> quantity = parse_quantity(inner->text, why);
-    return quantity ? std::optional(quantity->value) : std::nullopt;
+    return plain_number(inner == nullptr ? value : *inner);
 }
 
 // A number or a quantity, as it is written.
@@ -236,8 +231,8 @@ void Catalogue::check_bounds(std::string_view kind, std::string_view name) {
         if (!ours->find(order.less) || !ours->find(order.more)) continue;
         const Found less = find(kind, name, order.less);
         const Found more = find(kind, name, order.more);
-        const std::optional<double> low = plain_number(*less.value);
-        const std::optional<double> high = plain_number(*more.value);
+        const std::optional<double> low = sourced_number(*less.value);
+        const std::optional<double> high = sourced_number(*more.value);
         // Nothing at all is reported where it is read.
         if (!low || !high || *low <= *high || *high == 0) continue;
         error(kind, name, {order.less, order.more},
@@ -247,7 +242,7 @@ void Catalogue::check_bounds(std::string_view kind, std::string_view name) {
     for (const auto& [key, value] : ours->members) {
         if (!changed(kind, name, key) || !named_as_share(key)) continue;
         const Found given = find(kind, name, key);
-        if (plain_number(*given.value)) {
+        if (sourced_number(*given.value)) {
             checks.number(*given.value, given.path, Bound::fraction);
         }
     }
@@ -449,7 +444,7 @@ namespace {
 
 // What can't be read has been reported where it was checked.
 double plain(const Value* value) {
-    return value ? plain_number(*value).value_or(0) : 0;
+    return value ? sourced_number(*value).value_or(0) : 0;
 }
 
 std::string unit_of(const Value& value) {

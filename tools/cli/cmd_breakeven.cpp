@@ -314,8 +314,8 @@ void print_designs(const BreakevenArguments& args) {
                both             ? "both"
                : args.a.has_key ? "A"
                                 : "B",
-               args.metric, better_of(args.metric) == Better::higher ? "higher" : "lower",
-               args.why.empty() ? "" : ": ", args.why);
+               args.metric, better_name(better_of(args.metric)), args.why.empty() ? "" : ": ",
+               args.why);
 }
 
 void print_scan(const BreakevenArguments& args, const BreakevenResult& r) {

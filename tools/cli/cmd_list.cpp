@@ -150,8 +150,7 @@ struct ListedCatalogue {
 void list_metrics() {
     Table table({"metric", "unit", "better", "meaning"});
     for (const MetricName& each : metric_names()) {
-        table.add({each.pattern, each.unit, each.better == Better::higher ? "higher" : "lower",
-                   each.doc});
+        table.add({each.pattern, each.unit, better_name(each.better), each.doc});
     }
     fmt::print("{}", table.text());
 }

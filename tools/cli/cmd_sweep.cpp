@@ -121,8 +121,7 @@ void print_best(std::int64_t run, const DecidingMetric& by, Database& db) {
             point.point, by.metric);
     }
     if (!table.empty()) fmt::print("\n{}", table.text());
-    fmt::print("  {} is better{}{}\n", by.better == Better::higher ? "higher" : "lower",
-               by.why.empty() ? "" : ": ", by.why);
+    fmt::print("  {} is better{}{}\n", better_name(by.better), by.why.empty() ? "" : ": ", by.why);
 }
 
 // What each value of an axis gives, over all others.

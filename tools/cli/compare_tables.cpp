@@ -174,9 +174,8 @@ void print_ledger(const Comparison& c) {
 std::vector<double> means_of(const Comparison& c, const std::string& metric) {
     std::vector<double> out;
     for (const ComparedArm& arm : c.arms) {
-        const auto found = std::find_if(arm.sums.metrics.begin(), arm.sums.metrics.end(),
-                                        [&](const MetricSummary& m) { return m.name == metric; });
-        out.push_back(found == arm.sums.metrics.end() ? std::nan("") : found->summary.mean);
+        const MetricSummary* found = find_metric(arm.sums.metrics, metric);
+        out.push_back(found == nullptr ? std::nan("") : found->summary.mean);
     }
     return out;
 }
@@ -278,8 +277,7 @@ std::string effort_text(double times) {
 void print_decided_by(const Comparison& c) {
     const DecidingMetric& by = c.decided_by;
     fmt::print("\n  decided by {}, {} is better{}{}\n", coloured(by.metric, Colour::bold),
-               by.better == Better::higher ? "higher" : "lower", by.why.empty() ? "" : ": ",
-               by.why);
+               better_name(by.better), by.why.empty() ? "" : ": ", by.why);
 }
 
 void print_verdict(const Comparison& c) {
@@ -374,7 +372,7 @@ Json pair_json(const Comparison& c, const MetricComparison& m) {
             {"unit", m.unit},
             {"a", c.arms[m.a].name},
             {"b", c.arms[m.b].name},
-            {"better", m.better == Better::higher ? "higher" : "lower"},
+            {"better", better_name(m.better)},
             {"pairs", p.pairs},
             {"mean_a", json_number(p.mean_a)},
             {"mean_b", json_number(p.mean_b)},
@@ -426,7 +424,7 @@ std::string comparison_json(const Comparison& c, const std::string& version) {
                 {"arms", arms},
                 {"differs", differs},
                 {"metric", c.decided_by.metric},
-                {"better", c.decided_by.better == Better::higher ? "higher" : "lower"},
+                {"better", better_name(c.decided_by.better)},
                 {"why_this_metric", c.decided_by.why},
                 {"verdict", best ? Json(c.arms[*best].name) : Json(nullptr)},
                 {"unbeaten", unbeaten},

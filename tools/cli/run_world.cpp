@@ -60,10 +60,7 @@ void print_ends(const CampaignResult& r) {
 
 // One line for what the scenario asks for.
 void print_nodes(const CampaignResult& r) {
-    const auto has = [&](std::string_view name) {
-        return std::ranges::any_of(r.metrics,
-                                   [&](const MetricSummary& m) { return m.name == name; });
-    };
+    const auto has = [&](const char* name) { return find_metric(r.metrics, name) != nullptr; };
     const auto mean = [&](const char* name) { return r.metric(name).summary.mean; };
     if (has("domain_failures")) {
         fmt::print("  {} failures of domains\n", count_text(mean("domain_failures")));

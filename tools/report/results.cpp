@@ -220,9 +220,8 @@ Json Reader::runs() {
         out[i]["comparisons"] = comparisons(numbers[i]);
         const auto by = deciding_metric(numbers[i], db_);
         if (!by) continue;
-        out[i]["decided_by"] = {{"metric", by->metric},
-                                {"better", by->better == Better::higher ? "higher" : "lower"},
-                                {"why", by->why}};
+        out[i]["decided_by"] = {
+            {"metric", by->metric}, {"better", better_name(by->better)}, {"why", by->why}};
     }
     return out;
 }

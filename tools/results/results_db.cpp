@@ -279,7 +279,7 @@ void ResultsDb::fail_point(std::int64_t point, const std::string& status,
 void ResultsDb::decide(std::int64_t run, const std::string& metric, Better better,
                        const std::string& why) {
     db_.run("UPDATE runs SET metric = ?, better = ?, why = ? WHERE run = ?", metric,
-            better == Better::higher ? "higher" : "lower", why, run);
+            better_name(better), why, run);
 }
 
 void ResultsDb::add_comparison(std::int64_t run, const MetricComparison& m) {
@@ -288,10 +288,9 @@ void ResultsDb::add_comparison(std::int64_t run, const MetricComparison& m) {
         "INSERT OR REPLACE INTO comparisons VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
         "?)",
         run, m.metric, static_cast<std::int64_t>(m.a), static_cast<std::int64_t>(m.b), m.unit,
-        m.better == Better::higher ? "higher" : "lower", static_cast<std::int64_t>(p.pairs),
-        finite(p.mean_a), finite(p.mean_b), finite(p.difference), finite(p.interval.low),
-        finite(p.interval.high), p.confidence, p.correlation, verdict_name(p.verdict),
-        p.pairs_to_settle);
+        better_name(m.better), static_cast<std::int64_t>(p.pairs), finite(p.mean_a),
+        finite(p.mean_b), finite(p.difference), finite(p.interval.low), finite(p.interval.high),
+        p.confidence, p.correlation, verdict_name(p.verdict), p.pairs_to_settle);
 }
 
 void ResultsDb::finish_run(std::int64_t run, const std::string& status, const std::string& digest,

@@ -344,7 +344,7 @@ DesignAnswer Answerer::answer() {
         std::size_t wins = 0;
         const std::size_t pairs = std::min(a.size(), b.size());
         for (std::size_t i = 0; i < pairs; ++i) {
-            wins += (q_.objective.better == Better::higher ? b[i] > a[i] : b[i] < a[i]) ? 1 : 0;
+            wins += better_than(b[i], a[i], q_.objective.better) ? 1 : 0;
         }
         out_.luck_share = static_cast<double>(wins) / static_cast<double>(pairs);
     }

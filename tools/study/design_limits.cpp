@@ -12,8 +12,8 @@
 namespace railyard {
 
 double named_value(std::span<const Metric> metrics, std::string_view name) {
-    const auto found = std::ranges::find(metrics, name, &Metric::name);
-    return found == metrics.end() ? NAN : found->value;
+    const Metric* found = find_metric(metrics, name);
+    return found == nullptr ? NAN : found->value;
 }
 
 namespace {

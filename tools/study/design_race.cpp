@@ -71,9 +71,7 @@ class Judge {
         return static_cast<std::int64_t>(racers_[i].values.size()) >= rules_.first;
     }
     double mean(std::size_t i) const { return summarise(racers_[i].values).mean; }
-    bool is_better(double a, double b) const {
-        return rules_.better == Better::higher ? a > b : a < b;
-    }
+    bool is_better(double a, double b) const { return better_than(a, b, rules_.better); }
     std::int64_t kept(std::size_t i) const {
         return std::count(racers_[i].kept.begin(), racers_[i].kept.end(), true);
     }

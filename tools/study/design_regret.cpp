@@ -21,14 +21,10 @@ std::vector<std::size_t> whole_worlds(const Worlds& w) {
     return out;
 }
 
-bool is_better(Better better, double a, double b) {
-    return better == Better::higher ? a > b : a < b;
-}
-
 std::size_t best_in(const Worlds& w, std::size_t world, Better better) {
     std::size_t best = 0;
     for (std::size_t d = 1; d < w.values.size(); ++d) {
-        if (is_better(better, w.values[d][world], w.values[best][world])) best = d;
+        if (better_than(w.values[d][world], w.values[best][world], better)) best = d;
     }
     return best;
 }
@@ -95,7 +91,9 @@ std::vector<InputWorth> worth_of_inputs(const Worlds& w, Better better) {
         for (const std::size_t world : worlds) values.push_back(all[world]);
         return values;
     };
-    const auto better_of_two = [&](double a, double b) { return is_better(better, a, b) ? a : b; };
+    const auto better_of_two = [&](double a, double b) {
+        return better_than(a, b, better) ? a : b;
+    };
     double unknowing = summarise(whole(w.values[0])).mean;
     for (const auto& values : w.values) {
         unknowing = better_of_two(unknowing, summarise(whole(values)).mean);

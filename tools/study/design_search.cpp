@@ -316,8 +316,7 @@ bool Searcher::try_tunings(std::vector<Tuning> tried, Fidelity fidelity,
         if (!with.ran()) continue;
         const double figure = with.mean();
         const auto [found, first] = best.emplace(each.design, figure);
-        const bool better =
-            q_.objective.better == Better::higher ? figure > found->second : figure < found->second;
+        const bool better = better_than(figure, found->second, q_.objective.better);
         if (!first && !better) continue;
         found->second = figure;
         SearchedDesign& design = out_.designs[each.design];
@@ -478,7 +477,7 @@ void Searcher::rank(const std::vector<std::size_t>& field) {
         const SearchedDesign& y = out_.designs[b];
         const bool x_races = x.fate == Fate::racing;
         if (x_races != (y.fate == Fate::racing)) return x_races;
-        return q_.objective.better == Better::higher ? x.mean() > y.mean() : x.mean() < y.mean();
+        return better_than(x.mean(), y.mean(), q_.objective.better);
     };
     std::stable_sort(out_.best.begin(), out_.best.end(), before);
 }

@@ -263,7 +263,7 @@ std::optional<Contest> contest_of(const std::vector<Upgrade>& upgrades,
     }
     if (order.size() < 2) return std::nullopt;
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        return by.better == Better::higher ? mean(a) > mean(b) : mean(a) < mean(b);
+        return better_than(mean(a), mean(b), by.better);
     });
     const auto upgrade = [&](std::size_t i) {
         return i == 0 ? Upgrade{"the scenario as it is", {}} : upgrades[i - 1];
