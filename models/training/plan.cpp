@@ -259,6 +259,14 @@ std::int64_t layers_per_stage(const TransformerModel& m, const ParallelPlan& p) 
     return stages > 0 ? (open_layers(m, p) + stages - 1) / stages : 0;
 }
 
+std::vector<std::int64_t> even_stages(std::int64_t layers, std::int64_t stages) {
+    std::vector<std::int64_t> out(static_cast<std::size_t>(stages), layers / stages);
+    for (std::int64_t i = 0; i < layers % stages; ++i) {
+        ++out[static_cast<std::size_t>(stages - 2 - i)];
+    }
+    return out;
+}
+
 bool layers_split(const TransformerModel& m, const ParallelPlan& p) {
     if (!p.stage_layers.empty()) {
         return std::ssize(p.stage_layers) == p.pipeline &&
@@ -343,8 +351,8 @@ double activation_bytes_per_layer(const TransformerModel& m, const ParallelPlan&
     if (!m.glu) replicated += 2 * h;  // dropout masks, one byte each
     double split = attention_kept ? 2 * m.value_width() : 0;
     if (!again(recompute_latent_up)) {
-        split += output_bytes * (m.query_width() + m.kv_width() +
-                                 static_cast<double>(m.kv_heads * m.value_dim));
+        split += output_bytes *
+                 (m.query_width() + m.kv_width() + static_cast<double>(m.kv_heads * m.value_dim));
     }
     double whole = 0;  // what no rank of the tensor group leaves to another
     if (m.kv_rank > 0) {

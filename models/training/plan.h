@@ -221,6 +221,8 @@ double memory_bytes_per_gpu(const TransformerModel& model, const ParallelPlan& p
 // Layers of a stage between the ends; and whether the layers split over the stages at all: what the
 // plan says of its ends apart, evenly, or with one layer less on the first and the last.
 std::int64_t layers_per_stage(const TransformerModel& model, const ParallelPlan& plan);
+// As many layers on each stage, or one less: on the last, which has the loss too, and then on the first ones.
+std::vector<std::int64_t> even_stages(std::int64_t layers, std::int64_t stages);
 bool layers_split(const TransformerModel& model, const ParallelPlan& plan);
 
 struct StageLayers {

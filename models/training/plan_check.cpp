@@ -99,8 +99,11 @@ void check_split(const TransformerModel& m, const ParallelPlan& p, Problems& out
          --each) {
         const std::int64_t ends = m.layers - each * (p.pipeline - 2);
         if (ends < 2) continue;
-        help = fmt::format("first_stage_layers = {} and last_stage_layers = {} leave {} each",
-                           (ends + 1) / 2, ends / 2, each);
+        help = fmt::format(
+            "stage_layers = [\"even\"]; or first_stage_layers = {} and last_stage_layers = {} "
+            "leave {} "
+            "each",
+            (ends + 1) / 2, ends / 2, each);
     }
     out.push_back(
         {"pipeline",

@@ -192,17 +192,24 @@ void check_memory(Section& parallel, const Planned& s) {
 }
 
 // "[7, 8, 8, 7]" as text of counts: one for each pipeline stage.
-void read_stage_layers(Section& parallel, ParallelPlan& p) {
+void read_stage_layers(Section& parallel, std::int64_t layers, ParallelPlan& p) {
     std::vector<std::string> counts;
-    parallel.read("stage_layers", counts,
-                  "Layers on each pipeline stage, first to last: \"7\", \"8\", ...",
-                  {.otherwise = "as even as first_stage_layers and last_stage_layers leave them"});
+    parallel.read(
+        "stage_layers", counts,
+        "Layers on each pipeline stage, first to last: \"7\", \"8\", ...; or \"even\": as "
+        "many on each, or one less, which the last has first",
+        {.otherwise = "as even as first_stage_layers and last_stage_layers leave them"});
+    if (counts.size() == 1 && counts[0] == "even") {
+        if (layers >= p.pipeline) p.stage_layers = even_stages(layers, p.pipeline);
+        return;
+    }
     for (const std::string& count : counts) {
         const bool digits = !count.empty() && count.size() < 7 &&
                             count.find_first_not_of("0123456789") == std::string::npos;
         if (!digits) {
-            parallel.error("stage_layers",
-                           fmt::format("expected counts of layers, found '{}'", count));
+            parallel.error(
+                "stage_layers",
+                fmt::format("expected counts of layers, or \"even\" alone, found '{}'", count));
             return;
         }
         p.stage_layers.push_back(std::stoll(count));
@@ -345,7 +352,7 @@ void PlanReader::read_split() {
                    {.bound = Bound::count, .otherwise = as_others});
     p_.first_stage_layers = first_layers.value_or(0);
     p_.last_stage_layers = last_layers.value_or(0);
-    read_stage_layers(parallel_, p_);
+    read_stage_layers(parallel_, context_.model.layers, p_);
     parallel_.read("interleave", p_.interleave, "Virtual pipeline stages per GPU",
                    {.bound = Bound::count});
     parallel_.read("microbatch", p_.microbatch, "Sequences per microbatch",

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "models/training/training.h"
 
@@ -76,6 +77,19 @@ TEST_CASE_FIXTURE(Stack, "every stack is read, and reaches the GPU whole") {
         CHECK(part(m, p, with, "") > 0);
     }
     CHECK(diagnostics.ok());
+}
+
+TEST_CASE("layers dealt out evenly differ by one at most, and the last stage has the fewest") {
+    CHECK(even_stages(61, 8) == std::vector<std::int64_t>{7, 7, 8, 8, 8, 8, 8, 7});
+    for (std::int64_t stages = 1; stages <= 24; ++stages) {
+        for (std::int64_t layers = stages; layers <= 80; ++layers) {
+            const auto even = even_stages(layers, stages);
+            const auto [least, most] = std::ranges::minmax(even);
+            CHECK(std::accumulate(even.begin(), even.end(), std::int64_t{0}) == layers);
+            CHECK(most - least <= 1);
+            CHECK(even.back() == least);
+        }
+    }
 }
 
 TEST_CASE("versions have a dot in a scenario, and none in the catalogue") {
