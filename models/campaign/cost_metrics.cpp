@@ -39,15 +39,8 @@ constexpr std::array<UsedMetric, used_line_count> used_metrics = {{{"energy", "J
                                                                    {"paid_by_use", "USD"}}};
 
 UsedLine line_of(SparePart part) {
-    switch (part) {
-        case SparePart::gpu:
-            return UsedLine::gpu_parts;
-        case SparePart::nic:
-            return UsedLine::nic_parts;
-        case SparePart::other:
-            break;
-    }
-    return UsedLine::other_parts;
+    constexpr UsedLine lines[] = {UsedLine::other_parts, UsedLine::gpu_parts, UsedLine::nic_parts};
+    return lines[static_cast<std::size_t>(part)];
 }
 
 // What the campaign's metrics say was paid for objects and their way out.
