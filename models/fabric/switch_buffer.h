@@ -6,9 +6,9 @@
 //
 //     T = alpha * (pool - sum of all shares)
 //
-// and, beyond T, its headroom: room for what is under way while the pause frame travels. So N equally hot
-// ones settle at T = alpha * pool / (1 + alpha * N). A priority without PFC has no headroom: beyond T its
-// packets are lost.
+// while the pool lasts (with alpha > 1, T may be more than is left of it). Beyond that comes its headroom:
+// room for what is under way while the pause frame travels. So N equally hot ones settle at
+// T = alpha * pool / (1 + alpha * N). A priority without PFC has no headroom: beyond T its packets are lost.
 //
 // The headrooms of a switch are one pool, in which each may hold up to its size: as large as their sum, or,
 // when it is oversubscribed, so many times smaller. Then there is room as long as few are hot at once
@@ -60,9 +60,10 @@ class alignas(64) SwitchBuffer {
         const std::int64_t in_pool = share.bytes + size - reserve_;
         if (in_pool <= 0) {
             share.bytes += size;
-        } else if (in_pool <= threshold()) {
+        } else if (const std::int64_t more = std::min(size, in_pool);
+                   in_pool <= threshold() && more <= free_) {
             share.bytes += size;
-            free_ -= std::min(size, in_pool);
+            free_ -= more;
         } else if (share.headroom_bytes + size <= share.headroom_size && size <= headroom_free_) {
             share.headroom_bytes += size;
             headroom_free_ -= size;
