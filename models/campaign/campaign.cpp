@@ -43,23 +43,6 @@ double process_cpu_seconds() {
 
 namespace {
 
-// What checkpoints in an object store cost by use.
-void add_object_store_costs(const StorePrices& prices, const TierBytes& bytes, Bytes read,
-                            std::vector<Metric>& out) {
-    const auto parts = [](Bytes moved, Bytes part) {
-        return part > Bytes{}
-                   ? static_cast<double>(moved.count()) / static_cast<double>(part.count())
-                   : 0;
-    };
-    const double requests = parts(bytes.written, prices.write_part) * prices.per_write_request +
-                            parts(read, prices.read_part) * prices.per_read_request;
-    out.push_back(plain_metric("object_store_requests_cost", "USD", requests));
-    out.push_back(plain_metric("object_store_egress_cost", "USD",
-                               static_cast<double>(read.count()) * prices.per_egress_byte));
-    out.push_back(plain_metric("object_store_kept_cost_per_month", "USD",
-                               static_cast<double>(bytes.safe.count()) * prices.per_byte_month));
-}
-
 // How checkpoints went: what stalls waited for, when states were safe, where the bytes are.
 void add_checkpoint_metrics(const Scenario& s, const CheckpointOutcome& c,
                             std::vector<Metric>& out) {
@@ -90,24 +73,9 @@ void add_checkpoint_metrics(const Scenario& s, const CheckpointOutcome& c,
         out.push_back(
             plain_metric(place + "_restores", "1", static_cast<double>(c.restored_from[tier])));
         if (s.job.checkpoint.tiers[tier].place == Place::object_store) {
-            add_object_store_costs(s.stores[object_store_index].system->prices(), c.tiers[tier],
-                                   c.bytes_read[tier], out);
+            add_object_store_costs(s, {c.tiers[tier], c.bytes_read[tier]}, out);
         }
     }
-}
-
-void add_store_metrics(const StoreFailureCounts& c, std::vector<Metric>& out) {
-    const auto count = [&](const char* name, std::int64_t n) {
-        out.push_back(plain_metric(name, "1", static_cast<double>(n)));
-    };
-    count("storage_drives_lost", c.drives);
-    count("storage_servers_lost", c.servers);
-    count("storage_boxes_lost", c.boxes);
-    count("storage_rebuilds", c.rebuilds);
-    count("storage_data_losses", c.data_losses);
-    out.push_back(plain_metric("storage_data_lost", "1", c.data_lost));
-    count("storage_outages", c.outages);
-    out.push_back(plain_metric("storage_outage_time", "s", seconds(c.outage_time)));
 }
 
 void add_neighbour_metrics(const NeighbourSpec& spec, const NeighbourOutcome& n,
@@ -323,6 +291,20 @@ std::string stuck_report(const Scenario& s, const JobOutcome& job) {
 }
 
 }  // namespace
+
+void add_store_metrics(const StoreFailureCounts& c, std::vector<Metric>& out) {
+    const auto count = [&](const char* name, std::int64_t n) {
+        out.push_back(plain_metric(name, "1", static_cast<double>(n)));
+    };
+    count("storage_drives_lost", c.drives);
+    count("storage_servers_lost", c.servers);
+    count("storage_boxes_lost", c.boxes);
+    count("storage_rebuilds", c.rebuilds);
+    count("storage_data_losses", c.data_losses);
+    out.push_back(plain_metric("storage_data_lost", "1", c.data_lost));
+    count("storage_outages", c.outages);
+    out.push_back(plain_metric("storage_outage_time", "s", seconds(c.outage_time)));
+}
 
 Rate strike_rate(const Scenario& s) {
     double per_second = 0;

@@ -101,6 +101,7 @@ Rate strike_rate(const Scenario& scenario);
 // These, of each running job of many.
 Rate strike_rate_per_job(const Scenario& scenario);
 
+void add_store_metrics(const StoreFailureCounts& counts, std::vector<Metric>& out);
 // What faults did, and what became of nodes, one job's or those of many: as far as the scenario asks for it.
 void add_fault_metrics(const Scenario& scenario, const FaultCounts& faults,
                        std::vector<Metric>& out);

@@ -73,6 +73,23 @@ void add_used_metrics(const Scenario& s, ReplicaResult& r) {
 
 }  // namespace
 
+void add_object_store_costs(const Scenario& s, const PlaceUse& use, std::vector<Metric>& out) {
+    const StorePrices& prices = s.stores[object_store_index].system->prices();
+    const auto parts = [](Bytes moved, Bytes part) {
+        return part > Bytes{}
+                   ? static_cast<double>(moved.count()) / static_cast<double>(part.count())
+                   : 0;
+    };
+    const double requests = parts(use.bytes.written, prices.write_part) * prices.per_write_request +
+                            parts(use.read, prices.read_part) * prices.per_read_request;
+    out.push_back(plain_metric("object_store_requests_cost", "USD", requests));
+    out.push_back(plain_metric("object_store_egress_cost", "USD",
+                               static_cast<double>(use.read.count()) * prices.per_egress_byte));
+    out.push_back(
+        plain_metric("object_store_kept_cost_per_month", "USD",
+                     static_cast<double>(use.bytes.safe.count()) * prices.per_byte_month));
+}
+
 const CostMetric* cost_metric(std::string_view name) {
     const auto* found = std::find_if(cost_metrics.begin(), cost_metrics.end(),
                                      [&](const CostMetric& m) { return m.name == name; });

@@ -18,6 +18,9 @@ struct CostMetric {
 // Null: the metric is no money of [cost].
 const CostMetric* cost_metric(std::string_view name);
 
+// What checkpoints in [object_store] cost by use.
+void add_object_store_costs(const Scenario& s, const PlaceUse& use, std::vector<Metric>& out);
+
 // What a finished campaign used and gave, of its metrics: of a replica that has just run, or that was
 // read back.
 CampaignUse campaign_use(const Scenario& scenario, std::span<const Metric> metrics,

@@ -63,10 +63,6 @@ void settle_start(Section& recovery, Scenario& s) {
                        "part of it",
                        "leave out one of them");
     }
-    if (start.bytes > Bytes{} && s.job.checkpoint.mode == CheckpointMode::none) {
-        recovery.error(image > Bytes{} ? "image" : "dataset_index",
-                       "without checkpoints nothing is restored");
-    }
 }
 
 }  // namespace

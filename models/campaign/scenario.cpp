@@ -474,6 +474,12 @@ void ScenarioReader::read_job(Section job) {
         check_host_memory(job, *catalogue_, s_);
     }
     join_recovery(job, *catalogue_, s_);
+    if (s_.job.checkpoint.read_at_start.bytes > Bytes{} &&
+        s_.job.checkpoint.mode == CheckpointMode::none) {
+        job.section("recovery")
+            .error(s_.image > Bytes{} ? "image" : "dataset_index",
+                   "without checkpoints nothing is restored");
+    }
     if (ok()) check_planned_stops(job, s_.job);
     job.finish();
 }
@@ -634,7 +640,7 @@ Duration ScenarioReader::burst_penalty() {
 
 // What one job has, and many have not.
 void ScenarioReader::check_world() {
-    for (const char* key : {"job", "neighbour", "maintenance", "object_store"}) {
+    for (const char* key : {"job", "neighbour", "maintenance"}) {
         if (!top_.has(key)) continue;
         top_.error(key, "is about one job: it has no effect with [scheduler]",
                    "[[jobs.kind]] has the jobs, [[reservation]] maintenance");
@@ -657,9 +663,12 @@ void ScenarioReader::check_world() {
                      "take jobs.kind.checkpoint_stall",
                      "give jobs.kind.checkpoint_size");
     }
-    if (s_.stores[0].failures) {
-        top_.error("storage", "what many jobs lose when a store's parts fail is not modelled",
-                   "leave out storage.failures");
+    if (top_.has("object_store") && s_.world->spec.stores.empty()) {
+        top_.warning("object_store", "has no effect: no job saves or reads there");
+    }
+    if (s_.stores[0].failures && s_.world->spec.stores.empty()) {
+        top_.error("storage", "no job saves or reads there: that its parts fail has no effect",
+                   "leave out storage.failures, or give [jobs.kind.checkpoint]");
     }
     if (!run_duration_given_ && std::any_of(s_.world->sources.begin(), s_.world->sources.end(),
                                             [](const JobSource& source) {

@@ -22,6 +22,7 @@ struct WorldScenario {
 
     std::vector<Node> nodes;                              // by group
     std::vector<std::shared_ptr<const Scenario>> models;  // by kind of jobs; null: without a model
+    std::vector<std::optional<DataLoading>> data;         // likewise: what its steps read
     std::vector<std::vector<PartFault>> throttled;  // likewise: what heat slows of their nodes
     std::vector<JobWorth> worths;                   // likewise; empty: nobody counts work
     WorldPower power;

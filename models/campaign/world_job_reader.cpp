@@ -51,7 +51,9 @@ class WorldJobReader {
     void read_as(Section& section, const Scenario& job, WorldJobKind& kind);
     void share_stores();
     void save_as(Section& section, const std::shared_ptr<Scenario>& view, WorldJobKind& kind);
-    void recover_as(Section& section, const Scenario& job, WorldJobKind& kind);
+    void recover_as(Section& section, const std::shared_ptr<Scenario>& view, WorldJobKind& kind);
+    // A kind that reads and does not save: its runs have stages all the same.
+    void go_by_stages(const Scenario& job, WorldJobKind& kind);
     bool whole_nodes(const JobSource& source) const {
         return source.sizes.size() == 1 && source.sizes[0].gpus % s_.node.gpus == 0 &&
                source.like.gpus_per_pod == 0 && spec_.groups.size() == 1;
@@ -72,6 +74,7 @@ void WorldJobReader::read() {
     for (Section& section : jobs.sections("kind", "Jobs that are alike")) read_kind(section);
     world_.trace = read_trace_jobs(jobs, of_one_size_, spec_);
     world_.models.resize(spec_.kinds.size());
+    world_.data.resize(spec_.kinds.size());
     jobs.finish();
     if (std::ranges::any_of(worths_, [](const JobWorth& w) { return w.job + w.gpu_hour > 0; })) {
         worths_.resize(spec_.kinds.size());
@@ -89,6 +92,7 @@ void WorldJobReader::read_kind(Section& section) {
     const std::shared_ptr<Scenario> job = alone(source);
     read_model(section, source, job, kind);
     read_saving(section, source, job, kind);
+    world_.data.push_back(job->data);
     read_service(section, source, job, kind);
     read_worth(section);
     read_kube_jobs(section, spec_, kind, source);
@@ -257,12 +261,6 @@ void WorldJobReader::read_kind_data(Section& section, const StepTime& step, Scen
     job.job.step = step;
     join_data(section, catalogue_, {}, job);
     if (!job.data) return;
-    if (job.data->source == DataSource::object_store) {
-        section.section("data").error(
-            "source",
-            fmt::format("an object store is not modelled of many jobs, under {}", spec_.scheduler),
-            "source = \"storage\", or \"local\"");
-    }
     check_host_memory(section, catalogue_, job);
 }
 
@@ -312,7 +310,7 @@ void WorldJobReader::read_saving(Section& section, JobSource& source,
     if (recovers) join_recovery(section, catalogue_, job);
     of_one_size_.insert(kind.name);
     if (saves) save_as(section, view, kind);
-    if (recovers) recover_as(section, job, kind);
+    if (recovers) recover_as(section, view, kind);
     if (job.job.data && section.ok()) read_as(section, job, kind);
 }
 
@@ -326,19 +324,25 @@ void WorldJobReader::read_as(Section& section, const Scenario& job, WorldJobKind
         section.error(key, "stalls that are given don't go with data that is read from a store",
                       "[jobs.kind.checkpoint], or checkpoint_size");
     }
+    go_by_stages(job, kind);
+}
+
+void WorldJobReader::go_by_stages(const Scenario& job, WorldJobKind& kind) {
+    if (kind.saving) return;
     CheckpointSpec none;
     none.mode = CheckpointMode::none;
+    none.read_at_start = job.job.checkpoint.read_at_start;
     none.tiers.emplace_back();  // where it would go
     const auto nothing = std::make_shared<const CheckpointSpec>(std::move(none));
     kind.saving = {[nothing](std::int64_t, std::int64_t) { return nothing; }};
-    if (kind.data->alone) return;
+    if (spec_.stores.empty()) return;
     kind.saving->network = job.job.network;
     kind.saving->store_paths = job.job.store_paths;
 }
 
 void WorldJobReader::share_stores() {
-    const StoreSetup& store = s_.stores[shared_store];
-    if (spec_.stores.empty()) spec_.stores.push_back({store.name, store.supply});
+    if (!spec_.stores.empty()) return;
+    for (const StoreSetup& store : s_.stores) spec_.stores.push_back({store.name, store.supply});
 }
 
 void WorldJobReader::save_as(Section& section, const std::shared_ptr<Scenario>& view,
@@ -379,13 +383,15 @@ void WorldJobReader::save_as(Section& section, const std::shared_ptr<Scenario>& 
                    job.job.store_paths};
 }
 
-void WorldJobReader::recover_as(Section& section, const Scenario& job, WorldJobKind& kind) {
+void WorldJobReader::recover_as(Section& section, const std::shared_ptr<Scenario>& view,
+                                WorldJobKind& kind) {
+    const Scenario& job = *view;
     Section recovery = section.section("recovery");
     const RecoverySpec& r = job.job.recovery;
     for (const char* key : {"restart", "restore"}) {
         if (section.has(key)) section.error(key, "has no effect beside [jobs.kind.recovery]");
     }
-    for (const char* key : {"replacement", "replicas_min", "image", "dataset_index"}) {
+    for (const char* key : {"replacement", "replicas_min"}) {
         if (!recovery.has(key)) continue;
         recovery.error(key, fmt::format("is not modelled of many jobs, under {}", spec_.scheduler),
                        "scheduler.kind = \"dedicated\", with this kind alone");
@@ -404,6 +410,15 @@ void WorldJobReader::recover_as(Section& section, const Scenario& job, WorldJobK
     }
     kind.restart = r.restart;
     kind.restore = r.restore.value_or(Duration{});
+    if (job.job.checkpoint.read_at_start.bytes == Bytes{}) return;
+    for (const char* key : {"checkpoint_interval", "checkpoint_stall", "checkpoint_size"}) {
+        if (!section.has(key)) continue;
+        section.error(key, "stalls that are given don't go with what each start reads",
+                      "[jobs.kind.checkpoint]");
+    }
+    if (!section.ok()) return;
+    if (!kind.saving) move_over(view, kind);
+    go_by_stages(job, kind);
 }
 
 }  // namespace

@@ -92,6 +92,7 @@ void WorldPhases::add_run(std::size_t k, std::size_t at, const WorldJobRun& run,
     sum.held += run.held;
     sum.kept += run.kept;
     sum.contention += run.contention;
+    sum.lost_steps += run.lost_steps;
     so_far.done += run.kept_steps;
     sum.kept_steps =
         in_proportion(so_far.done, so_far.steps, world(0).spec.steps_of(jobs_.jobs[at]));
@@ -139,6 +140,9 @@ void WorldPhases::take(std::size_t k, WorldPart part) {
     }
     sum.network_stalls += ran.network_stalls;
     sum.corrupted_results += ran.corrupted_results;
+    sum.objects.bytes.safe = {};  // that stood there before stands there still, or is gone
+    sum.objects += ran.objects;
+    sum.store.add(ran.store);
     sum.held += ran.held;
     sum.node_busy += ran.node_busy;
     sum.stranded += ran.stranded;

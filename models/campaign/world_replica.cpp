@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "models/campaign/campaign.h"
+#include "models/campaign/cost_metrics.h"
 #include "models/campaign/feeds.h"
 #include "models/campaign/world_steps.h"
 #include "sim/statistics.h"
@@ -237,6 +238,28 @@ void add_work(const WorldScenario& world, const WorldJobs& jobs, const WorldRunR
     }
 }
 
+// Egress of the data of all steps that were done, kept or not.
+void add_data_of_objects(const WorldScenario& world, const WorldJobs& jobs, const WorldRunResult& r,
+                         std::vector<Metric>& out) {
+    const auto from_objects = [](const std::optional<DataLoading>& data) {
+        return data && data->source == DataSource::object_store;
+    };
+    if (std::ranges::none_of(world.data, from_objects)) return;
+    double fetched = 0;
+    double cost = 0;
+    for (std::size_t i = 0; i < jobs.jobs.size(); ++i) {
+        const std::optional<DataLoading>& data = world.data[jobs.jobs[i].kind];
+        if (!from_objects(data)) continue;
+        const WorldJobRun& run = r.outcome.runs[i];
+        const double bytes =
+            data->bytes_fetched(static_cast<double>(run.kept_steps + run.lost_steps));
+        fetched += bytes;
+        cost += bytes * data->egress_usd_per_byte;
+    }
+    out.push_back(plain_metric("data_fetched", "B", fetched));
+    out.push_back(plain_metric("data_egress_cost", "USD", cost));
+}
+
 // Time of GPUs cut into slices that no instance could have used, as a share of all their time.
 Metric stranded_part(const WorldOutcome& outcome) {
     return plain_metric(
@@ -270,6 +293,11 @@ std::vector<Metric> world_metrics(const Scenario& s, const WorldJobs& jobs,
     add_waits(*s.world, jobs, r.outcome, Instant(r.simulated), out);
     add_kinds(s, jobs, r, out);
     add_work(*s.world, jobs, r, out);
+    if (s.world->spec.stores.size() > object_store_index) {
+        add_object_store_costs(s, r.outcome.objects, out);
+    }
+    add_data_of_objects(*s.world, jobs, r, out);
+    if (s.stores[shared_store].failures) add_store_metrics(r.outcome.store, out);
     std::int64_t gpus = s.gpus();
     for (const ScenarioPhase& phase : s.phases) gpus = std::max(gpus, phase.as->gpus());
     for (const SizeClass& c : size_classes(gpus, jobs, r.outcome, Instant(r.simulated))) {
@@ -414,6 +442,7 @@ ReplicaResult run_world_replica(const Scenario& s, std::int64_t index, bool log_
     run.off_at_end = part != nullptr && part->off_at_end;
     run.events_max = static_cast<std::uint64_t>(s.events_max);
     if (s.network_faults.any()) run.network = &s.network_faults;
+    if (s.stores[shared_store].failures) run.store = &s.stores[shared_store];
     if (log_events) run.events = &result.log;
     WorldPeak peak(s.world->power, spec, jobs);
     run.listeners = {&peak};

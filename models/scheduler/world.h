@@ -8,6 +8,7 @@
 #include "models/scheduler/world_ledger.h"
 #include "models/scheduler/world_scheduler.h"
 #include "models/scheduler/world_spec.h"
+#include "models/storage/storage.h"
 
 namespace railyard {
 
@@ -27,6 +28,7 @@ struct WorldJobRun {
     Duration held{};                 // all its GPUs
     Duration kept{};                 // steps that were kept
     std::int64_t kept_steps = 0;
+    std::int64_t lost_steps = 0;
     Duration contention{};                // of all its steps: waiting for others on shared links
     std::optional<Instant> runs_since{};  // when it runs as the campaign ends
 };
@@ -75,6 +77,8 @@ struct WorldOutcome : FaultCounts {
     std::int64_t network_stalls = 0;     // of jobs that had no way left
     std::int64_t corrupted_results = 0;  // jobs that were done before anybody knew
     std::string stuck;                   // who holds what and can never have what it waits for
+    PlaceUse objects;                    // by checkpoints in the object store
+    StoreFailureCounts store;            // of the shared one
     GpuNanoseconds held = 0;             // by jobs
     GpuNanoseconds node_busy = 0;        // of nodes that hold a job, all their GPUs
     GpuNanoseconds stranded = 0;         // sevenths of GPUs that no instance could have had
@@ -90,6 +94,7 @@ struct WorldRun {
     std::uint64_t replica = 0;
     HashSeed hashes{};
     const NetworkFaults* network = nullptr;  // what breaks of it
+    const StoreSetup* store = nullptr;       // the shared one, where its parts fail
     Instant end = Instant::max();
     std::uint64_t events_max = UINT64_MAX;
     std::vector<WorldListener*> listeners{};

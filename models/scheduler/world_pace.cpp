@@ -11,7 +11,7 @@ namespace railyard {
 StepTime WorldSimulation::step_of(JobIndex index) const {
     const WorldJobKind& kind = spec().kinds[job(index).kind];
     std::uint32_t conditions = 0;
-    if (any_slow_parts()) {
+    if (!spec().slowdowns.empty()) {
         for (const NodeShare& share : jobs_[index].status.held) {
             conditions |= repair_.slow_conditions(share.node);
         }

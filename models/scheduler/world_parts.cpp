@@ -41,6 +41,18 @@ void WorldParts::Parts::place(const Allocation& held) {
     }
 }
 
+const TransferSpec* WorldParts::Parts::waits_for(bool saving) const {
+    const auto stored = [](const TierSpec& tier) { return tier.place == Place::storage; };
+    if (saving) {
+        const bool waits = spec_->mode != CheckpointMode::async && stored(spec_->tiers[0]);
+        return waits ? &spec_->tiers[0].write : nullptr;
+    }
+    const SavedStates::Choice state = checkpointer.newest();
+    const TierSpec& tier = spec_->tiers[state.tier];
+    if (state.number != 0 && stored(tier)) return &tier.read;
+    return spec_->read_at_start.bytes > Bytes{} ? &spec_->read_at_start : nullptr;
+}
+
 std::int64_t WorldParts::Parts::slot_of(NodeIndex node) const {
     return std::ranges::find(slots_, node) - slots_.begin();
 }
@@ -91,10 +103,47 @@ void WorldParts::forget(JobIndex job) {
     if (found == slot_of_.end()) return;
     const std::uint32_t slot = found->second;
     slot_of_.erase(found);
+    count(*slots_[slot].parts, true);
     slots_[slot].parts->checkpointer.fail({StateLoss::Scope::all_nodes});
     slots_[slot].parts->checkpointer.give_up_after(0);
     if (slots_[slot].parts->feed) slots_[slot].parts->feed->change(DataFeed::Use::no_loaders);
     free_[slots_[slot].kind].push_back(slot);
+}
+
+void WorldParts::count(Parts& parts, bool over) {
+    parts.checkpointer.end();
+    const CheckpointOutcome& outcome = parts.checkpointer.outcome();
+    for (std::size_t tier = 0; tier < outcome.tiers.size(); ++tier) {
+        if (parts.spec().tiers[tier].place != Place::object_store) continue;
+        PlaceUse use{outcome.tiers[tier], outcome.bytes_read[tier]};
+        if (over) use.bytes.safe = {};
+        objects_ += use;
+    }
+}
+
+void WorldParts::fail_store(const StoreSetup& store, std::uint64_t seed, std::uint64_t replica) {
+    FailingStore::DataOwner& owner = *this;
+    failing_.emplace(engine_, stores_, shared_store, *store.system, *store.failures, owner, seed,
+                     replica);
+}
+
+void WorldParts::start() {
+    if (failing_) failing_->start();
+}
+
+void WorldParts::end() {
+    if (failing_) failing_->end();
+    for (const auto& [job, slot] : slot_of_) count(*slots_[slot].parts, false);
+}
+
+// Files lie on all of a store, so any share of it that is gone takes something of every checkpoint there.
+void WorldParts::data_lost(std::size_t store, double /*fraction*/, StorePart /*last*/) {
+    for (const auto& [job, slot] : slot_of_) {
+        Saver& saver = slots_[slot].parts->checkpointer;
+        if (!saver.saves()) continue;
+        saver.lose_store(store);
+        owner_.copies_lost(job);
+    }
 }
 
 void WorldParts::handle(std::uint32_t event) {

@@ -9,10 +9,11 @@
 
 #include "models/scheduler/world_cluster.h"
 #include "models/scheduler/world_spec.h"
+#include "models/storage/storage.h"
 
 namespace railyard {
 
-class WorldParts : public CampaignEngine::Component {
+class WorldParts : public CampaignEngine::Component, FailingStore::DataOwner {
   public:
     // All but pace_of_parts_changed() as events of their own.
     class Owner {
@@ -23,6 +24,7 @@ class WorldParts : public CampaignEngine::Component {
         virtual void moved_on(JobIndex job) = 0;               // behind its back
         virtual void pace_of_parts_changed(JobIndex job) = 0;  // what slows its steps has
         virtual void first_batch_there(JobIndex job) = 0;
+        virtual void copies_lost(JobIndex job) = 0;  // of its states, with a store's data
     };
 
     class Parts : Checkpointer::Job, DataFeed::Job {
@@ -34,6 +36,8 @@ class WorldParts : public CampaignEngine::Component {
         // Nodes keep their numbers from run to run, and new ones get those of who has left.
         void place(const Allocation& held);
         std::int64_t slot_of(NodeIndex node) const;
+        // To or from the shared store, while it saves or comes back; nullptr: nothing.
+        const TransferSpec* waits_for(bool saving) const;
 
         bool suspended = false;  // its state is still in GPU memory
         bool slowed = false;     // its steps, by an upload
@@ -66,6 +70,15 @@ class WorldParts : public CampaignEngine::Component {
     Parts& of(JobIndex job, std::uint32_t kind, std::int64_t gpus, const Allocation& held);
     Parts* find(JobIndex job) const;
     void forget(JobIndex job);  // it is over
+    // The shared store's parts fail.
+    void fail_store(const StoreSetup& store, std::uint64_t seed, std::uint64_t replica);
+    void start();
+    void end();  // counts what checkpoints hold; call once
+    // By checkpoints of all jobs in the object store; one that is over keeps none.
+    const PlaceUse& objects() const { return objects_; }
+    StoreFailureCounts store_failures() const {
+        return failing_ ? failing_->counts() : StoreFailureCounts{};
+    }
 
     void handle(std::uint32_t event) override;
 
@@ -80,6 +93,9 @@ class WorldParts : public CampaignEngine::Component {
     static constexpr std::uint32_t kinds = 16;
     static constexpr std::uint32_t first_of_data = 12;
 
+    void data_lost(std::size_t store, double fraction, StorePart last) override;
+    void count(Parts& parts, bool over);
+
     CampaignEngine& engine_;
     const WorldSpec& spec_;
     Owner& owner_;
@@ -88,6 +104,8 @@ class WorldParts : public CampaignEngine::Component {
     std::vector<Slot> slots_;
     std::vector<std::vector<std::uint32_t>> free_;  // by kind of jobs
     std::map<JobIndex, std::uint32_t> slot_of_;
+    PlaceUse objects_;
+    std::optional<FailingStore> failing_;
 };
 
 }  // namespace railyard

@@ -49,7 +49,9 @@ WorldSimulation::WorldSimulation(CampaignEngine& engine, const WorldRun& run, Wo
     if (std::ranges::any_of(run.spec.kinds, &WorldJobKind::has_parts)) {
         parts_.emplace(engine, run.spec, *this);
     }
-    goes_back_far_ = std::ranges::any_of(run.causes, &FailureCause::silent);
+    const bool store_fails = parts_ && run.store != nullptr;
+    if (store_fails) parts_->fail_store(*run.store, run.seed, run.replica);
+    goes_back_far_ = store_fails || std::ranges::any_of(run.causes, &FailureCause::silent);
     if (run.network != nullptr && run.network->any()) {
         network_.emplace(engine, *run.network, *this, run.seed, run.replica);
     }
@@ -71,6 +73,7 @@ void WorldSimulation::start() {
     }
     repair_.start(scheduler_->heartbeat());
     if (network_) network_->start();
+    if (parts_) parts_->start();
     for (WorldListener* each : run_.listeners) each->begins(engine_, repair_);
 }
 
@@ -326,7 +329,7 @@ void WorldSimulation::start_run(JobIndex index) {
     if (job_strikes_) job_strikes_->started(index);
     if (j.stage == Stage::whole) send_from(index, now() + j.run.setup());
     meet_corruption(index);
-    if (!any_slow_parts()) return;
+    if (spec().slowdowns.empty()) return;
     for (const NodeShare& share : j.status.held) repair_.compare(share.node);
 }
 
@@ -469,6 +472,7 @@ void WorldSimulation::keep_until(JobIndex index, std::int64_t steps) {
 void WorldSimulation::lose_after(JobIndex index, std::int64_t steps) {
     jobs_[index].open.take_newest(done_steps(index) - steps, [&](const Done& done) {
         book(index, done.by, Category::lost_work, done.time());
+        outcome_.runs[index].lost_steps += done.steps;
         jobs_[index].steps_left += done.steps;
     });
 }
@@ -479,8 +483,7 @@ void WorldSimulation::lose_unsaved(JobIndex index, const StateLoss& loss) {
     if (parts == nullptr) return lose_after(index, kept_steps(index));
     parts->checkpointer.fail(loss);
     parts->suspended = false;
-    const std::int64_t left = parts->checkpointer.newest().steps;
-    lose_after(index, std::max(left, kept_steps(index)));
+    lose_after(index, std::max(parts->checkpointer.newest().steps, kept_steps(index)));
 }
 
 // What the job loses when one of its nodes leaves.
@@ -764,6 +767,11 @@ void WorldSimulation::end_campaign() {
         accept_suspect(index);
     }
     count_jobs();
+    if (parts_) {
+        parts_->end();
+        outcome_.objects = parts_->objects();
+        outcome_.store = parts_->store_failures();
+    }
     outcome_.node_busy = books_.node_busy();
     outcome_.stranded = books_.stranded();
     outcome_.stuck = scheduler_->stuck();

@@ -66,6 +66,7 @@ class WorldSimulation : public WorldView,
     void pace_of_parts_changed(JobIndex job) override;
     void first_batch_there(JobIndex job) override;
     void network_changed() override;
+    void copies_lost(JobIndex job) override;
 
   private:
     enum Kind : std::uint32_t {
@@ -175,7 +176,6 @@ class WorldSimulation : public WorldView,
     std::int64_t parts(JobIndex index, std::int64_t gpus) const {
         return gpus * spec().parts_of(job(index));
     }
-    bool any_slow_parts() const { return !run_.spec.slowdowns.empty(); }
     std::int64_t total_steps(JobIndex job) const;
     std::vector<JobIndex> reached_by_storm(NodeIndex node, const Strike& strike) const;
     bool steps_now(JobIndex job) const;

@@ -60,9 +60,13 @@ void WorldSimulation::end_stage(JobIndex index) {
     WorldParts::Parts& parts = *parts_of(index);
     const bool has_state = std::exchange(parts.suspended, false);
     if (has_state) return begin_work(index);
-    if (parts.checkpointer.newest().number == 0) return begin_interval(index);
+    const bool has_saved = parts.checkpointer.newest().number != 0;
+    // One that ran before the campaign began has read it.
+    const bool goes_on = job(index).goes_on && outcome_.runs[index].starts == 1;
+    const bool reads = parts.spec().read_at_start.bytes > Bytes{} && !goes_on;
+    if (!has_saved && !reads) return begin_interval(index);
     begin_stage(index, Stage::restoring, {.restore = open_ended});
-    parts.checkpointer.restore();
+    parts.checkpointer.restore(has_saved);
     begin_transfer(index);
 }
 
@@ -189,6 +193,25 @@ void WorldSimulation::restored(JobIndex index) {
     begin_interval(index);
 }
 
+// What runs, or is suspended, has its state in GPU memory. What reads it back reads what is left.
+void WorldSimulation::copies_lost(JobIndex index) {
+    Job& j = jobs_[index];
+    WorldParts::Parts& parts = *parts_of(index);
+    const bool running = j.status.phase == WorldPhase::running;
+    const bool reads = running && j.stage == Stage::restoring;
+    const bool starts = running && j.stage == Stage::setting_up && !parts.suspended;
+    const bool in_memory = running ? !reads && !starts : j.status.phase == WorldPhase::suspended;
+    const bool done = j.status.phase == WorldPhase::completing && !j.next.waits;
+    if (in_memory || done) return;
+    book_free();
+    if (reads && transfer_of(index) != nullptr) leave_links(index);
+    if (reads) book_stage(index);
+    const std::int64_t before = j.steps_left;
+    lose_unsaved(index, {});
+    record("data_lost", index, "storage", no_node, j.steps_left - before);
+    if (reads) end_stage(index);
+}
+
 // What is in a store stays there.
 void WorldSimulation::keep_what_lasts(JobIndex index) {
     if (!goes_back_far_) keep_until(index, parts_of(index)->checkpointer.stored_steps());
@@ -224,14 +247,9 @@ void WorldSimulation::part_with_slow_node(JobIndex index) {
 // Over the network of the steps, what it waits for is on their links while it lasts.
 const TransferSpec* WorldSimulation::transfer_of(JobIndex index) const {
     if (!spec().kinds[job(index).kind].transfer_traffic) return nullptr;
-    const WorldParts::Parts& parts = *parts_of(index);
-    const CheckpointSpec& checkpoint = parts.spec();
-    const bool saves = jobs_[index].stage == Stage::saving;
-    if (!saves && jobs_[index].stage != Stage::restoring) return nullptr;
-    if (saves && checkpoint.mode == CheckpointMode::async) return nullptr;
-    const TierSpec& tier = checkpoint.tiers[saves ? 0 : parts.checkpointer.newest().tier];
-    if (tier.place != Place::storage) return nullptr;
-    return saves ? &tier.write : &tier.read;
+    const Stage stage = jobs_[index].stage;
+    if (stage != Stage::saving && stage != Stage::restoring) return nullptr;
+    return parts_of(index)->waits_for(stage == Stage::saving);
 }
 
 void WorldSimulation::begin_transfer(JobIndex index) {

@@ -16,6 +16,17 @@ Bytes moved(Bandwidth rate, Duration time) {
 
 }  // namespace
 
+void StoreFailureCounts::add(const StoreFailureCounts& other) {
+    for (std::int64_t StoreFailureCounts::*each :
+         {&StoreFailureCounts::drives, &StoreFailureCounts::servers, &StoreFailureCounts::boxes,
+          &StoreFailureCounts::rebuilds, &StoreFailureCounts::data_losses,
+          &StoreFailureCounts::outages}) {
+        this->*each += other.*each;
+    }
+    data_lost += other.data_lost;
+    outage_time += other.outage_time;
+}
+
 StoreFailures::StoreFailures(CampaignEngine& engine, const StoreFailureSpec& spec,
                              const Protection& protection, StoreListener& listener,
                              std::uint64_t seed, std::uint64_t replica)

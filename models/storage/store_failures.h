@@ -28,6 +28,8 @@ struct StoreFailureCounts {
     double data_lost = 0;          // sum of their fractions
     std::int64_t outages = 0;
     Duration outage_time{};  // something was not served
+
+    void add(const StoreFailureCounts& other);
 };
 
 class StoreListener {

@@ -27,9 +27,13 @@ Checkpointer::Checkpointer(const PartClock& clock, StoreService& stores, std::si
       lasting_tier_(spec.lasting_tier()),
       moves_(spec.tiers.size()),
       waiting_(spec.tiers.size()),
-      reached_(spec.tiers.size()) {
+      reached_(spec.tiers.size()),
+      reads_(stores, client, *this) {
     outcome_.restored_from.resize(spec.tiers.size());
     outcome_.bytes_read.resize(spec.tiers.size());
+    for (std::size_t store = 0; store < stores.stores(); ++store) {
+        written_before_.push_back(stores.written(client, store));
+    }
 }
 
 // ---- the stall ----
@@ -63,7 +67,7 @@ void Checkpointer::begin(std::int64_t steps, bool before_stop) {
 std::optional<StoreService::Undisturbed> Checkpointer::undisturbed() const {
     const bool simple = spec_.mode == CheckpointMode::sync && moves_.size() == 1 && to_store(0) &&
                         spec_.full_every == 1;
-    const bool idle = stall_ == Stall::none && moves_[0].number == 0 && reads_.empty() &&
+    const bool idle = stall_ == Stall::none && moves_[0].number == 0 && !reads_.under_way() &&
                       !reading_locally_ && waited_for_buffer_ == Duration{};
     if (!simple || !idle || !states_.all_complete(0)) return std::nullopt;
     TransferSpec spec = spec_.tiers[0].write;
@@ -200,9 +204,7 @@ void Checkpointer::start_next(std::size_t tier) {
 }
 
 void Checkpointer::transfer_done(StoreService::TransferId transfer, const WallTimes& walls) {
-    const auto read = std::find(reads_.begin(), reads_.end(), transfer);
-    if (read != reads_.end()) {
-        reads_.erase(read);
+    if (reads_.done(transfer)) {
         outcome_.restore.add(walls);
         restore_part_done();
         return;
@@ -262,7 +264,7 @@ void Checkpointer::count_uploads() {
 
 void Checkpointer::limit(Bandwidth cap, Wall wall) {
     if (stall_ == Stall::write && to_store(0)) stores_.change_cap(moves_[0].transfer, cap, wall);
-    for (const StoreService::TransferId read : reads_) stores_.change_cap(read, cap, wall);
+    reads_.limit(cap, wall);
 }
 
 std::int64_t Checkpointer::stored_steps() const {
@@ -334,10 +336,7 @@ void Checkpointer::fail(const StateLoss& loss) {
     }
     stall_ = Stall::none;
     waited_for_buffer_ = {};
-    for (const StoreService::TransferId read : reads_) {
-        outcome_.restore.add(stores_.cancel(read).walls);
-    }
-    reads_.clear();
+    reads_.cancel(outcome_.restore);
     if (std::exchange(reading_locally_, false)) {
         clock_.cancel(restore_ends_);
         outcome_.restore[Wall::local] += clock_.now() - restore_since_;
@@ -385,19 +384,18 @@ void Checkpointer::forget_after(std::int64_t number) {
     count_uploads();
 }
 
-void Checkpointer::restore() {
+void Checkpointer::restore(bool state) {
     give_up_newer();
-    const SavedStates::Choice choice = states_.newest();
     restore_since_ = clock_.now();
-    restore_tier_ = choice.tier;
-    restore_bytes_ = choice.bytes;
-    if (spec_.read_at_start.bytes > Bytes{}) {
-        reads_.push_back(stores_.start(client_, spec_.read_at_start, *this));
-    }
+    restoring_.reset();
+    if (spec_.read_at_start.bytes > Bytes{}) reads_.begin(spec_.read_at_start);
+    if (!state) return;
+    const SavedStates::Choice choice = states_.newest();
+    restoring_ = choice;
     if (to_store(choice.tier)) {
         TransferSpec spec = spec_.tiers[choice.tier].read;
         spec.bytes = choice.bytes;
-        reads_.push_back(stores_.start(client_, spec, *this));
+        reads_.begin(spec);
     } else {
         const Duration time = part_of(spec_.tiers[choice.tier].read_time, choice.bytes);
         reading_locally_ = true;
@@ -406,9 +404,12 @@ void Checkpointer::restore() {
 }
 
 void Checkpointer::restore_part_done() {
-    if (!reads_.empty() || reading_locally_) return;
-    ++outcome_.restored_from[restore_tier_];
-    outcome_.bytes_read[restore_tier_] = outcome_.bytes_read[restore_tier_] + restore_bytes_;
+    if (reads_.under_way() || reading_locally_) return;
+    if (restoring_) {
+        ++outcome_.restored_from[restoring_->tier];
+        Bytes& read = outcome_.bytes_read[restoring_->tier];
+        read = read + restoring_->bytes;
+    }
     job_.restored();
 }
 
@@ -432,7 +433,7 @@ void Checkpointer::end() {
                 known = known + outcome_.tiers[tier].written;
             }
         }
-        RY_CHECK(known == stores_.written(client_, store));
+        RY_CHECK(written_before_[store] + known == stores_.written(client_, store));
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include "models/training/part_clock.h"
 #include "models/training/saved_states.h"
+#include "models/training/store_reads.h"
 
 namespace railyard {
 
@@ -20,6 +21,20 @@ struct CheckpointOutcome {
     std::vector<std::int64_t> restored_from;  // by tier
     std::vector<Bytes> bytes_read;            // likewise, by restores that ended
     std::vector<TierBytes> tiers;
+};
+
+// What checkpoints in one place have moved and hold.
+struct PlaceUse {
+    TierBytes bytes;
+    Bytes read;  // by restores that ended
+
+    void operator+=(const PlaceUse& other) {
+        for (Bytes TierBytes::*part : {&TierBytes::written, &TierBytes::safe, &TierBytes::expired,
+                                       &TierBytes::lost, &TierBytes::in_flight}) {
+            bytes.*part = bytes.*part + other.bytes.*part;
+        }
+        read = read + other.read;
+    }
 };
 
 // Moves the bytes.
@@ -57,7 +72,9 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     // What is uploaded moves no faster, from now on.
     void limit_uploads(Bandwidth cap);
     // The stall, or the restore, waits for a store.
-    bool on_a_store() const { return (stall_ == Stall::write && to_store(0)) || !reads_.empty(); }
+    bool on_a_store() const {
+        return (stall_ == Stall::write && to_store(0)) || reads_.under_way();
+    }
     // What the job waits for moves no faster to or from a store.
     void limit(Bandwidth cap, Wall wall);
     std::int64_t stored_steps() const;  // of the newest state in a store
@@ -69,9 +86,10 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     SavedStates::Choice newest() const { return states_.newest(); }
     void give_up_newer();                    // than newest(): the job goes back there
     void give_up_after(std::int64_t steps);  // states with more are worth nothing
-    void restore();                          // and reads it back
-    void hold(bool held);                    // the job's network to the stores stands still
-    void end();                              // counts what is in flight; call once
+    // And reads it back, with what else a start reads; or this alone.
+    void restore(bool state = true);
+    void hold(bool held);  // the job's network to the stores stands still
+    void end();            // counts what is in flight; call once
     const CheckpointOutcome& outcome() const { return outcome_; }
 
     void handle(std::uint32_t kind) override;
@@ -136,13 +154,13 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     bool steps_run_ = false;
 
     // Reading back: the state, from a store or from the nodes, and what else is read at the start.
-    std::vector<StoreService::TransferId> reads_;
+    StoreReads reads_;
     bool reading_locally_ = false;
-    std::size_t restore_tier_ = 0;
-    Bytes restore_bytes_;
+    std::optional<SavedStates::Choice> restoring_;  // nothing: what is read is no state
     Instant restore_since_{};
     EventId restore_ends_;
     CheckpointOutcome outcome_;
+    std::vector<Bytes> written_before_;  // by store: by whoever was this client before
 };
 
 }  // namespace railyard

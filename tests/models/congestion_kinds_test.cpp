@@ -162,7 +162,7 @@ TEST_CASE("each BECN moves a sender up its table of gaps, and each timer one pla
 }
 
 TEST_CASE("a place in the table rests where one BECN comes back in each timer's time") {
-    // Of packets at line / (1 + gap i) one in so many is marked: up one place for each, down one a timer.
+    // One in so many packets at line / (1 + gap i) is marked: up one place for each, down one a timer.
     StandaloneCatalogue own;
     const InfinibandCongestionSpec spec = read_infiniband_congestion(own.catalogue, given());
     constexpr double packet_bits = 8 * 4096;

@@ -225,12 +225,15 @@ TEST_CASE("wrong numbers take back what has been saved since, and no more") {
 namespace {
 
 // With the job's own tables, which JOB stands for.
-Ledger ledger_of(std::string text, const std::string& job) {
+ReplicaResult replica_of(std::string text, const std::string& job) {
     for (std::size_t at = 0; (at = text.find("JOB", at)) != std::string::npos;) {
         text.replace(at, 3, job);
     }
     const Scenario s = load_scenario(text, "either way", {});
-    return s.world ? run_world_replica(s, 0, false).ledger : run_replica(s, 0, false).ledger;
+    return s.world ? run_world_replica(s, 0, false) : run_replica(s, 0, false);
+}
+Ledger ledger_of(const std::string& text, const std::string& job) {
+    return replica_of(text, job).ledger;
 }
 
 }  // namespace
@@ -251,7 +254,13 @@ TEST_CASE("one job saves alike, written as a [job] or as the only one of a kind"
     SUBCASE("more often than they can be written") {
         saves = "interval = '90 s'\nmode = 'async'\nupload_slowdown = 0.2\n";
     }
-    const std::string cluster = "run.replicas = 1\ncluster.nodes = 4\nstorage.system = 'vast'\n";
+    SUBCASE("into an object store behind the shared one") {
+        saves += "[[JOB.checkpoint.tier]]\nplace = 'storage'\nkeep = 1\n";
+        saves += "[[JOB.checkpoint.tier]]\nplace = 'object_store'\nevery = 2\n";
+    }
+    const std::string cluster =
+        "run.replicas = 1\ncluster.nodes = 4\nstorage.system = 'vast'\n"
+        "object_store.system = 's3'\n";
     const std::string job = "nodes = 4\nlength = '3 h'\nstep.time = '9 s'\n";
     const std::string rest = job + "[JOB.checkpoint]\nsize = '2 TB'\n" + saves;
     const Ledger one = ledger_of(cluster + "[job]\n" + rest, "job");
@@ -307,6 +316,9 @@ TEST_CASE("one job reads alike, written as a [job] or as the only one of a kind"
         store = "9 GB/s";
         data += "dataset = '9 TB'\ncache = '4 TB'\nsampler = 'node_shard'\n";
     }
+    SUBCASE("from an object store that does not keep up") {
+        data += "source = 'object_store'\n";
+    }
     SUBCASE("beside saves that take the store's time") {
         more = "[JOB.checkpoint]\nsize = '2 TB'\ninterval = '7 min'\nmode = 'async'\n";
     }
@@ -320,6 +332,8 @@ TEST_CASE("one job reads alike, written as a [job] or as the only one of a kind"
         store +
         "'\n"
         "server_write_bandwidth = '16 GB/s'\n"
+        "client_bandwidth = '100 GB/s'\n"
+        "[object_store]\nsystem = 'object'\nservers = 6\nserver_read_bandwidth = '1500 MB/s'\n"
         "client_bandwidth = '100 GB/s'\n";
     const std::string job = "nodes = 2\nlength = '3 h'\nstep.time = '1 s'\n";
     const std::string rest = job + more + "[JOB.data]\n" + data;
@@ -397,6 +411,126 @@ TEST_CASE("restores share the store as well") {
     for (const WorldJobRun& run : r.outcome.runs)
         CHECK(run.end == Instant(1h + 25min + 10min + 30min));
     CHECK(node_hours(r, Category::restore) == doctest::Approx(2.0 / 6).epsilon(1e-9));
+}
+
+TEST_CASE("each start reads its images, and starts that come together share the store") {
+    const std::string text = R"(
+run = { replicas = 1, duration = "5 h" }
+cluster.nodes = 8
+[storage]
+server_read_bandwidth = "10 GB/s"
+server_write_bandwidth = "1 TB/s"
+client_bandwidth = "100 GB/s"
+[scheduler]
+[failures]
+profile = "none"
+[[inject]]
+at = "2 h"
+cause = "software"
+[[jobs.kind]]
+name = "starts"
+count = 4
+nodes = 2
+work = "3 h"
+step.time = "1 s"
+[jobs.kind.recovery]
+policy = "requeue"
+restart = "10 s"
+image = "40 GB"
+dataset_index = "1250 MB"
+)";
+    // Two nodes and 16 ranks read 100 GB: 40 s while four start, 10 s for the one that comes back.
+    double restores = 4 * 40 + 10;
+    std::string saves;
+    SUBCASE("of jobs that save nothing") {}
+    SUBCASE("beside what they have saved") {
+        saves = "[jobs.kind.checkpoint]\nsize = '50 GB'\ninterval = '30 min'\n";
+        restores += 5;
+    }
+    const Ledger r = ledger_of(text + saves, "");
+    CHECK(static_cast<double>(r.booked(Category::restore)) * 1e-9 / 16 ==
+          doctest::Approx(restores).epsilon(0.002));
+}
+
+TEST_CASE("a store that loses its data takes from one of many jobs what it takes from one alone") {
+    // Nine checkpoints of 36 steps are on it. Drives 0 to 2 are of one RAID-6 group.
+    std::string when = "10.5 h";
+    std::string failure = "11 h";
+    double lost_steps = 0;
+    SUBCASE("while it runs: when it fails it has nothing to go back to") {
+        lost_steps = 10 * 36;
+    }
+    SUBCASE("while it reads back what it has") {
+        when = "633 min";
+        failure = "630 min";
+        lost_steps = 345;
+    }
+    std::string cluster = R"(
+run = { replicas = 1, duration = "20 h" }
+cluster.nodes = 3
+[storage]
+system = "lustre"
+servers = 2
+client_bandwidth = "0.25 GB/s"
+failures.random = false
+)";
+    for (const char* drive : {"0", "1", "2"}) {
+        cluster += "[[storage.failures.inject]]\nat = '" + when +
+                   "'\npart = 'drive'\nindex = " + drive + "\n";
+    }
+    cluster +=
+        "[[inject]]\nat = '" + failure + "'\ncause = 'software'\n[failures]\nprofile = 'none'\n";
+    const std::string job = R"(nodes = 3
+length = "30 h"
+step.time = "100 s"
+[JOB.checkpoint]
+size = "270 GB"
+interval = "1 h"
+serialization = "1 TB/s"
+[JOB.recovery]
+restart = "0 s"
+)";
+    const ReplicaResult one = replica_of(cluster + "[job]\n" + job, "job");
+    const ReplicaResult many = replica_of(
+        cluster + "[scheduler]\n[[jobs.kind]]\nname = 'a'\n" + job + "policy = 'requeue'\n",
+        "jobs.kind");
+    CHECK(metric(one, "storage_data_losses") == 1);
+    CHECK(metric(many, "storage_data_losses") == 1);
+    const auto lost_s = [](const ReplicaResult& r) {
+        return static_cast<double>(r.ledger.booked(Category::lost_work)) * 1e-9 / 24;
+    };
+    CHECK(lost_s(one) == lost_s(many));
+    CHECK(std::floor(lost_s(many) / 100) == lost_steps);
+}
+
+TEST_CASE("what many jobs pay for objects is what one job pays for the same") {
+    const std::string cluster = R"(
+run.replicas = 1
+cluster.nodes = 4
+storage.system = "vast"
+object_store = { system = "s3", egress = true }
+)";
+    const std::string job = "nodes = 4\nlength = '3 h'\nstep.time = '9 s'\n";
+    const std::string rest = job + R"([JOB.checkpoint]
+size = "2 TB"
+interval = "31 steps"
+[[JOB.checkpoint.tier]]
+place = "object_store"
+[JOB.data]
+sample_size = "10 MB"
+batch = 100
+source = "object_store"
+)";
+    const ReplicaResult one = replica_of(cluster + "[job]\n" + rest, "job");
+    const ReplicaResult many =
+        replica_of(cluster + "[scheduler]\n[[jobs.kind]]\nname = 'one'\n" + rest, "jobs.kind");
+    for (const char* same : {"object_store_requests_cost", "object_store_egress_cost",
+                             "data_fetched", "data_egress_cost"}) {
+        CAPTURE(std::string(same));
+        CHECK(metric(many, same) == doctest::Approx(metric(one, same)).epsilon(1e-9));
+    }
+    CHECK(metric(many, "object_store_requests_cost") > 0);
+    CHECK(metric(many, "data_egress_cost") > 0);
 }
 
 namespace {
