@@ -39,6 +39,7 @@ struct LevelTable {
 
 class FreeLevels {
   public:
+    explicit FreeLevels(const LevelTable& table) : table_(&table) {}  // to be assigned to
     // As it is now; nodes that are not up have none free. The table must outlive it.
     FreeLevels(const WorldCluster& cluster, const LevelTable& table)
         : table_(&table), bits_(table.size) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "models/scheduler/slurm_placement.h"
@@ -24,7 +25,7 @@ class Slurm : public WorldScheduler {
           priorities_(world),
           queue_(world, priorities_),
           preemption_(world),
-          plan_memory_(world),
+          plan_(world, ends_),
           qos_gpus_(spec_.qos.size()),
           first_(world.spec().partitions.size()),
           node_sizes_(world.spec().pools()) {
@@ -84,7 +85,7 @@ class Slurm : public WorldScheduler {
     SlurmQueue queue_;
     SlurmPreemption preemption_;
     SlurmPlan::Ends ends_;  // of those that hold GPUs
-    SlurmPlan::Memory plan_memory_;
+    SlurmPlan plan_;
     std::vector<Instant> end_;  // of each of them, as it stands there
     std::vector<JobIndex> suspended_;
     std::vector<std::int64_t> qos_gpus_;  // of running jobs
@@ -338,7 +339,7 @@ std::vector<std::size_t> Slurm::candidates() const {
 void Slurm::backfill() {
     std::vector<std::size_t> candidates = this->candidates();
     if (candidates.empty()) return;
-    SlurmPlan plan(world_, ends_, plan_memory_);
+    plan_.renew();
     const Instant latest = world_.now() + spec_.backfill.window;
     bool promised = false;
     bool taken = false;  // since the last candidate was looked at
@@ -346,7 +347,7 @@ void Slurm::backfill() {
         // Behind everyone who may still start now, nobody needs a plan.
         while (taken && !candidates.empty() && candidates.back() >= i) {
             const JobIndex last = queue_.at(candidates.back());
-            if (plan.may_start_now(last, time_limit(world_.spec(), world_.job(last)))) break;
+            if (plan_.may_start_now(last, time_limit(world_.spec(), world_.job(last)))) break;
             candidates.pop_back();
         }
         taken = false;
@@ -358,22 +359,22 @@ void Slurm::backfill() {
         // that it will get.
         std::optional<Allocation> nodes;
         const bool anywhere = spec_.topology == SlurmTopology::none;
-        const SlurmPlan::Start* start_at =
-            plan.earliest(job, limit, latest, [&](const SlurmPlan::Start& start) {
-                const SlurmPlacement::Allowed allowed{start.pods, start.rest,
-                                                      device_of(world_.job(job))};
-                const bool now = start.at == world_.now();
-                if (!now && anywhere) return true;
-                nodes = now ? placement_.place(world_.job(job), allowed)
-                            : placement_.place_later(world_.job(job), allowed);
-                return nodes && (!now || switches_do(job, *nodes));
-            });
+        const auto suits = [&](const SlurmPlan::Start& start) {
+            const SlurmPlacement::Allowed allowed{start.pods, start.rest,
+                                                  device_of(world_.job(job))};
+            const bool now = start.at == world_.now();
+            if (!now && anywhere) return true;
+            nodes = now ? placement_.place(world_.job(job), allowed)
+                        : placement_.place_later(world_.job(job), allowed);
+            return nodes && (!now || switches_do(job, *nodes));
+        };
+        const SlurmPlan::Start* start_at = plan_.earliest(job, limit, latest, std::cref(suits));
         if (start_at == nullptr) continue;
         const bool now = start_at->at == world_.now();
         if (now || !anywhere) {
-            plan.take(job, *nodes, *start_at);
+            plan_.take(job, *nodes, *start_at);
         } else {
-            plan.take_first(job, *start_at);
+            plan_.take_first(job, *start_at);
         }
         if (now) {
             start(job, *nodes);

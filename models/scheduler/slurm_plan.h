@@ -7,7 +7,6 @@
 
 #include <functional>
 #include <optional>
-#include <queue>
 #include <set>
 #include <span>
 #include <utility>
@@ -21,18 +20,18 @@ class SlurmPlan {
   public:
     using Ends =
         std::set<std::pair<Instant, JobIndex>>;  // when those that hold GPUs will have ended
-    class Memory;                                // of plans that are no more, for those to come
-    // References must outlive the plan; nothing may change but by take().
-    SlurmPlan(const WorldView& world, const Ends& ends, Memory& memory);
-    ~SlurmPlan();
-    SlurmPlan(const SlurmPlan&) = delete;
-    SlurmPlan& operator=(const SlurmPlan&) = delete;
+    // References must outlive the plan. It is of use after renew().
+    SlurmPlan(const WorldView& world, const Ends& ends);
+    // Plans anew, from now on; nothing may change then but by take(), until the next renew().
+    void renew();
 
     struct Start {
         Instant at{};
         Instant until{};  // rounded up to the resolution
         NodeSet pods;     // nodes that can take a pod of the job, and what is left over, all along
         NodeSet rest;
+        std::size_t first = 0;  // slot of its time, and the one after the last
+        std::size_t end = 0;
     };
     using Suits = std::function<bool(const Start&)>;
     // The earliest instant up to `latest` at which enough nodes of the job's partition have enough GPUs
@@ -51,8 +50,8 @@ class SlurmPlan {
         Instant begin{};
         FreeLevels free;
         std::vector<std::int32_t> count;  // by pool and GPUs: nodes with at least so many free
-        // Less is free than in the slot before on some nodes of words whose place ends in these 6 bits.
-        std::uint64_t lost = 0;
+        // More may be free than in the slot before only in words whose place ends in one of these 6 bits.
+        std::uint64_t gained = 0;
     };
     // A search that is over. What asks for no less, for no less time, starts no earlier: since then less
     // has become free.
@@ -77,7 +76,6 @@ class SlurmPlan {
         const NodeSet* members = nullptr;
         std::size_t counts = 0;  // of it in a slot: where they begin
     };
-    static constexpr std::size_t no_slot = SIZE_MAX;
     std::size_t device_of(JobIndex job) const;
     // Stands until the next call.
     Nodes up_nodes(const Allocation& allocation, std::size_t device);
@@ -92,48 +90,32 @@ class SlurmPlan {
     Instant not_before(const Asked& asked) const;
     void remember(const Asked& asked);
     Asked asked_for(JobIndex job, Duration length) const;
-    void start_at(const Asked& what, std::size_t first, Start& start, std::size_t& end,
-                  std::size_t& short_of) const;
-    Slot copy_of(const Slot& slot);
+    Slot spare_slot();
     bool enough(const Asked& what, const Slot& slot) const;
     static bool enough(const Asked& what, const Start& start);
     bool free_all_along(std::uint32_t pool, std::int64_t gpus, std::int64_t least,
-                        std::size_t first, std::size_t end, NodeSet& nodes, std::size_t& short_of);
-    std::size_t last_that_is_short(const Pool& of, std::int64_t gpus, std::int64_t least,
-                                   std::size_t first, std::size_t end, NodeSet& nodes);
-    bool fits(const Asked& what, std::size_t first, std::size_t end, Start& start,
-              std::size_t& short_of);
+                        std::size_t first, std::size_t end, NodeSet& nodes,
+                        std::size_t& short_of) const;
+    bool fits(const Asked& what, std::size_t first, Start& start, std::size_t& short_of) const;
 
     const WorldView& world_;
     const WorldSpec& spec_;
     const Ends& ends_;
-    Memory& memory_;
+    LevelTable levels_;
+    std::vector<Pool> pools_;
+    std::vector<std::vector<Pool>> of_device_;  // the same
     Ends::const_iterator next_end_;
-    std::priority_queue<PlannedEnd> planned_ends_;
+    std::vector<PlannedEnd> planned_ends_;  // a heap
     std::vector<NodesOfWord> planned_nodes_;
-    std::vector<JobIndex> taken_;  // who started since, and ends as planned here
+    std::vector<JobIndex> started_;  // since, and end as planned here
     std::vector<Slot> slots_;
+    std::vector<Slot> spare_;   // one is a few kilobytes, and a plan makes hundreds
     std::vector<Asked> asked_;  // the latest first
     Start tried_;               // scratch
-    NodeSet along_;             // scratch
     std::vector<NodesOfWord> up_nodes_;
     // Who may start now, and on which nodes even after all that has been taken since.
     JobIndex known_to_fit_ = no_world_job;
     Start fitting_;
-};
-
-// What all plans of a cluster have in common, and slots: one is a few kilobytes, and a plan makes hundreds.
-class SlurmPlan::Memory {
-  public:
-    explicit Memory(const WorldView& world);
-
-  private:
-    friend class SlurmPlan;
-    LevelTable levels_;
-    std::vector<Pool> pools_;
-    std::vector<std::vector<Pool>> of_device_;  // the same
-    std::size_t counts_ = 0;
-    std::vector<Slot> slots_;
 };
 
 // The end of the window that is open at that instant, or else of the next one, or of the last.

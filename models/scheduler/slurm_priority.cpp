@@ -107,8 +107,11 @@ std::int64_t SlurmPriorities::priority(JobIndex index, Instant now) const {
     const Duration waited =
         std::clamp(as_of(now) - world_.status(index).eligible, Duration{}, rules_.age_max);
     // As Slurm has it: of the nodes and of the processors, on average.
-    const double size =
-        (static_cast<double>(job.pods()) / nodes_ + static_cast<double>(job.gpus) / gpus_) / 2;
+    double size = 0;
+    if (rules_.job_size > 0) {
+        size =
+            (static_cast<double>(job.pods()) / nodes_ + static_cast<double>(job.gpus) / gpus_) / 2;
+    }
     const auto weighted = [](std::int64_t weight, double factor) {
         return static_cast<double>(weight) * factor;
     };

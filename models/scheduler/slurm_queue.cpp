@@ -16,8 +16,7 @@ bool SlurmQueue::before(const Entry& a, const Entry& b) {
 }
 
 SlurmQueue::Entry SlurmQueue::entry(JobIndex job) const {
-    return {world_.spec().partitions[world_.job(job).partition].tier,
-            priorities_.priority(job, world_.now()), job, job};
+    return {world_.spec().partitions[world_.job(job).partition].tier, priority_[job], job, job};
 }
 
 void SlurmQueue::drop_the_gone() {
@@ -33,8 +32,7 @@ void SlurmQueue::sort() {
     priorities_.refresh(world_.now());
     drop_the_gone();
     for (Entry& e : entries_) {
-        e = entry(e.job);
-        priority_[e.job] = e.priority;
+        e.priority = priority_[e.job] = priorities_.priority(e.job, world_.now());
     }
     // Those who wait grow older together, and mostly keep their order.
     if (std::is_sorted(entries_.begin(), entries_.end(), before)) return;
@@ -45,8 +43,8 @@ void SlurmQueue::add(JobIndex job) {
     sort();
     if (entries_.size() > 64 && entries_.size() > 2 * alive_) drop_the_gone();
     if (priority_.size() <= job) priority_.resize(job + std::size_t{1});
+    priority_[job] = priorities_.priority(job, world_.now());
     const Entry e = entry(job);
-    priority_[job] = e.priority;
     const auto at = std::upper_bound(entries_.begin(), entries_.end(), e, before);
     begin_ = std::min(begin_, static_cast<std::size_t>(at - entries_.begin()));
     entries_.insert(at, e);
@@ -55,8 +53,7 @@ void SlurmQueue::add(JobIndex job) {
 }
 
 void SlurmQueue::remove(JobIndex job) {
-    Entry e = entry(job);
-    e.priority = priority_[job];
+    const Entry e = entry(job);
     auto at = std::lower_bound(entries_.begin(), entries_.end(), e, before);
     while (at != entries_.end() && at->job == no_world_job && at->order == job)
         ++at;  // it left before
