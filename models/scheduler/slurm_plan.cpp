@@ -197,11 +197,13 @@ bool SlurmPlan::free_all_along(std::uint32_t pool, std::int64_t gpus, std::int64
                                std::size_t& short_of) const {
     const Pool& of = pools_[pool];
     const std::size_t words = of.members->words();
-    const std::uint64_t* free = slots_[end - 1].free.at_least(gpus, of.device);
-    nodes = *of.members;
-    for (std::size_t w = 0; w < words; ++w) nodes.word(w) &= free[w];
     std::int64_t left = slots_[end - 1].count[of.counts + static_cast<std::size_t>(gpus)];
-    for (std::size_t s = short_of = end - 1; left >= least; short_of = --s) {
+    short_of = end - 1;
+    if (left < least) return false;
+    const std::uint64_t* free = slots_[end - 1].free.at_least(gpus, of.device);
+    if (nodes.words() == 0) nodes = *of.members;
+    for (std::size_t w = 0; w < words; ++w) nodes.word(w) = of.members->word(w) & free[w];
+    for (std::size_t s = end - 1; left >= least; short_of = --s) {
         if (s == first) return true;
         free = slots_[s - 1].free.at_least(gpus, of.device);
         for (std::uint64_t gained = slots_[s].gained; gained != 0; gained &= gained - 1) {
