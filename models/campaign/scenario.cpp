@@ -788,18 +788,13 @@ Communicators communicators(const Scenario& s, Fidelity fidelity,
     Communicators groups(s.collective_constants, with_faults(s.node, everywhere),
                          s.networks[0].sharp);
     if (flow) {
-        std::vector<std::int64_t> gpu_of_rank(static_cast<std::size_t>(s.job.gpus()));
-        std::iota(gpu_of_rank.begin(), gpu_of_rank.end(), 0);
-        HashSeed hashes;
-        if (draw != nullptr) {
-            hashes = draw->hash_seed;
-            for (std::int64_t& gpu : gpu_of_rank) {
-                const auto slot = static_cast<std::size_t>(gpu / s.node.gpus);
-                if (!draw->nodes.empty()) gpu = draw->nodes[slot] * s.node.gpus + gpu % s.node.gpus;
-            }
-        }
+        const bool drawn = draw != nullptr && !draw->nodes.empty();
+        std::vector<std::int64_t> nodes(drawn ? 0 : static_cast<std::size_t>(s.job.nodes));
+        std::iota(nodes.begin(), nodes.end(), std::int64_t{0});
+        if (drawn) nodes = draw->nodes;
+        const HashSeed hashes = draw != nullptr ? HashSeed(draw->hash_seed) : HashSeed();
         groups.run_on(gpu_network(s, fidelity, faults, burst, hashes, nullptr, sound),
-                      std::move(gpu_of_rank));
+                      std::move(nodes));
     }
     return groups;
 }

@@ -214,17 +214,11 @@ class StepMemo {
         Communicators groups(s.collective_constants, with_faults(s.node, everywhere),
                              s.networks[0].sharp);
         if (!flow) return groups;
-        std::vector<std::int64_t> gpu_of_rank;
-        for (const NodeIndex node : nodes) {
-            for (std::int64_t g = 0; g < s.node.gpus; ++g) {
-                gpu_of_rank.push_back(std::int64_t{node} * s.node.gpus + g);
-            }
-        }
         GpuNetwork network =
             gpu_network(s, s.fidelity, faults, false, now.hashes, &topology(now.broken));
         if (notes.loads) network.keep_loads(uploads_beside_steps(s));
         if (notes.cables) network.note_cables(notes.cables);
-        groups.run_on(std::move(network), std::move(gpu_of_rank));
+        groups.run_on(std::move(network), {nodes.begin(), nodes.end()});
         return groups;
     }
 

@@ -217,8 +217,7 @@ Communicator read_communicator(Catalogue& catalogue, const Node& node, Communica
     return make_communicator(read_collective_constants(catalogue, node), node, shape);
 }
 
-void measure(GpuNetwork& network, std::span<const GpuGroup> groups, Collective collective,
-             Communicator& c) {
+void measure(GpuNetwork& network, const GpuGroups& groups, Collective collective, Communicator& c) {
     const Traffic traffic = traffic_of(collective);
     GroupRate rate = network.rate(traffic, groups);
     const bool trees = traffic == Traffic::all_reduce && c.domains > 1;

@@ -135,7 +135,7 @@ Communicator read_communicator(Catalogue& catalogue, const Node& node, Communica
 
 // Puts into `communicator`, of more than one rank, what it gets of a network for this collective when all
 // these groups, of which it is one, talk at once.
-void measure(GpuNetwork& network, std::span<const GpuGroup> groups, Collective collective,
+void measure(GpuNetwork& network, const GpuGroups& groups, Collective collective,
              Communicator& communicator);
 
 // Seconds that an eager framework adds to a collective that no CUDA graph holds.

@@ -46,13 +46,6 @@ class Round {
     std::size_t first_;
 };
 
-// Bytes/s of the network's links that are left for data.
-std::vector<double> network_capacities(const Node& node, const Topology& topology) {
-    std::vector<double> out = topology.capacities();
-    for (double& c : out) c *= node.wire_share;
-    return out;
-}
-
 // What a group moves out of a node for each byte that one of its GPUs there sends, `g` GPUs of `n`; inside
 // one node, what a GPU moves.
 double moved_outside(double g, double n) {
@@ -74,12 +67,28 @@ bool find_room(const AggregationTree& tree, const Topology& topology,
 
 }  // namespace
 
+GpuGroups::GpuGroups(const List& list) : list_(&list) {
+    Fingerprint name;
+    for (const GpuGroup& group : list) {
+        name.add(static_cast<std::uint64_t>(group.size()));
+        for (const std::int64_t gpu : group) name.add(gpu);
+    }
+    name_ = name.value();
+}
+
+const GpuGroups::List& GpuGroups::list() const {
+    if (list_ == nullptr) {
+        made_ = make_();
+        list_ = &made_;
+    }
+    return *list_;
+}
+
 GpuNetwork::GpuNetwork(const Node& node, const Topology& topology, RoutingSpec routing)
     : topology_(topology),
       routing_(routing),
-      router_(topology, routing),
-      capacity_(network_capacities(node, topology)),
-      inside_(node, topology.nodes(), capacity_),
+      inside_(node, topology.nodes(), static_cast<LinkId>(topology.links().size())),
+      wire_share_(node.wire_share),
       nic_bytes_per_s_(node.nic_bandwidth.bytes_per_second()) {
     RY_CHECK(topology.nics_per_node() == node.nics);
     likeness_.add_all(static_cast<std::int64_t>(routing_.policy), routing_.queue_pairs,
@@ -92,14 +101,36 @@ GpuNetwork::GpuNetwork(const Node& node, const Topology& topology, RoutingSpec r
 GpuNetwork GpuNetwork::rehashed(std::uint64_t seed) {
     GpuNetwork out = *this;
     out.routing_.hash_seed = seed;
-    out.router_.rehash(seed);
+    out.like_ = this;
+    if (router_) out.router_->rehash(seed);
     return out;
 }
 
 void GpuNetwork::degrade(const PartFault& fault) {
     if (fault.part == Part::gpu || fault.part == Part::hbm) return;  // its links are sound
     likeness_.add_all(static_cast<int>(fault.part), fault.node, fault.index, fault.speed);
-    if (fault.part == Part::nvlink) nvlink_faults_.push_back(fault);
+    faults_.push_back(fault);
+    if (router_) slow_down(fault);
+}
+
+void GpuNetwork::set_up() {
+    if (router_) return;
+    if (like_ != nullptr) {
+        like_->set_up();
+        router_.emplace(*like_->router_);
+        router_->rehash(routing_.hash_seed);
+        capacity_ = like_->capacity_;
+    } else {
+        router_.emplace(topology_, routing_);
+        capacity_ = topology_.capacities();
+        for (double& c : capacity_) c *= wire_share_;
+        inside_.add_capacities(capacity_);
+    }
+    const std::size_t taken_over = like_ != nullptr ? like_->faults_.size() : 0;
+    for (const PartFault& fault : std::span(faults_).subspan(taken_over)) slow_down(fault);
+}
+
+void GpuNetwork::slow_down(const PartFault& fault) {
     for (const LinkId link : inside_.links_of(fault)) capacity_[link] *= fault.speed;
 }
 
@@ -122,7 +153,7 @@ void GpuNetwork::connect(const Hop& hop, std::vector<Usage>& out) {
     const VertexId b = topology_.nic(inside_.node_of(hop.to), hop.rail);
     const std::size_t first = out.size();
     const std::uint64_t label = static_cast<std::uint64_t>(hop.from) + (hop.connection << 32U);
-    if (!router_.route(a, b, label, out)) {
+    if (!router_->route(a, b, label, out)) {
         throw NoPath(topology_.name(a), topology_.name(b));
     }
     const std::span<const Usage> route(out.data() + first, out.size() - first);
@@ -314,7 +345,8 @@ LinkLoads GpuNetwork::loads_of(const Streams& streams, double group_bytes_per_s)
 
 double GpuNetwork::nvlink_left(std::span<const GpuGroup> groups) const {
     double left = 1;
-    for (const PartFault& fault : nvlink_faults_) {
+    for (const PartFault& fault : faults_) {
+        if (fault.part != Part::nvlink) continue;
         const std::int64_t gpu = inside_.first_gpu(fault.node) + fault.index;
         for (const GpuGroup& group : groups) {
             if (std::find(group.begin(), group.end(), gpu) != group.end()) {
@@ -326,7 +358,7 @@ double GpuNetwork::nvlink_left(std::span<const GpuGroup> groups) const {
 }
 
 void GpuNetwork::note_latency(std::span<const Usage> route) {
-    const Picoseconds latency = router_.latency(route);
+    const Picoseconds latency = router_->latency(route);
     Picoseconds far{};
     for (const Usage& usage : route) {
         if (!topology_.between_sites(usage.link)) continue;
@@ -347,7 +379,7 @@ void GpuNetwork::take_latencies(GroupRate& out) {
     const auto in_seconds = [](Picoseconds p) { return static_cast<double>(p.count()) * 1e-12; };
     out.far_hop_s = in_seconds(std::exchange(far_, {}));
     out.far_share = std::exchange(far_share_, 0);
-    router_.forget_loads();
+    router_->forget_loads();
     if (longest <= Picoseconds{}) return;
     const LinkId up = topology_.up_links(0)[0];
     const Picoseconds one_leaf =
@@ -403,8 +435,7 @@ GroupRate GpuNetwork::slowest(const Streams& streams, std::span<const GpuGroup> 
 }
 
 template <class Measure>
-GroupRate GpuNetwork::once(std::uint64_t which, std::span<const GpuGroup> groups,
-                           const Measure& measure) {
+GroupRate GpuNetwork::once(std::uint64_t which, const GpuGroups& groups, const Measure& measure) {
     static std::mutex mutex;
     struct Known {
         GroupRate rate;
@@ -412,15 +443,14 @@ GroupRate GpuNetwork::once(std::uint64_t which, std::span<const GpuGroup> groups
     };
     static std::map<std::array<std::uint64_t, 4>, Known> known;
     constexpr std::size_t known_max = 1 << 16;
+    const auto measured = [&] {
+        set_up();
+        return measure(groups.list());
+    };
     // A custom network has names of its own, and loads have to be noted again.
-    if (closer_ || keep_loads_ || topology_.kind() == "custom") return measure();
+    if (closer_ || keep_loads_ || topology_.kind() == "custom") return measured();
     Fingerprint asked;
-    asked.add(which);
-    asked.add(routing_.hash_seed);
-    for (const GpuGroup& group : groups) {
-        asked.add(static_cast<std::uint64_t>(group.size()));
-        for (const std::int64_t gpu : group) asked.add(gpu);
-    }
+    asked.add_all(which, routing_.hash_seed, groups.name());
     const auto [shape, speed] = topology_.likeness();
     const std::array<std::uint64_t, 4> key{shape, speed, likeness_.value(), asked.value()};
     {
@@ -433,7 +463,7 @@ GroupRate GpuNetwork::once(std::uint64_t which, std::span<const GpuGroup> groups
     }
     const std::shared_ptr<CablesUsed> all = cables_used_;
     if (all) cables_used_ = std::make_shared<CablesUsed>(topology_, routing_.policy);
-    Known fresh{measure(), {}};
+    Known fresh{measured(), {}};
     if (all) {
         fresh.cables = std::exchange(cables_used_, all)->take();
         all->add(fresh.cables);
@@ -443,9 +473,9 @@ GroupRate GpuNetwork::once(std::uint64_t which, std::span<const GpuGroup> groups
     return known.insert_or_assign(key, std::move(fresh)).first->second.rate;
 }
 
-GroupRate GpuNetwork::ring(std::span<const GpuGroup> groups) {
-    return once(0, groups, [&]() -> GroupRate {
-        if (!keep_loads_) router_.let_one_stand_for_all();
+GroupRate GpuNetwork::ring(const GpuGroups& asked) {
+    return once(0, asked, [&](std::span<const GpuGroup> groups) -> GroupRate {
+        if (!keep_loads_) router_->let_one_stand_for_all();
         Streams streams;
         streams.kind = StreamKind::ring;
         for (const GpuGroup& group : groups) {
@@ -459,17 +489,17 @@ GroupRate GpuNetwork::ring(std::span<const GpuGroup> groups) {
     });
 }
 
-GroupRate GpuNetwork::tree(std::span<const GpuGroup> groups) {
-    return once(1, groups, [&]() -> GroupRate {
-        if (!keep_loads_) router_.let_one_stand_for_all();
+GroupRate GpuNetwork::tree(const GpuGroups& asked) {
+    return once(1, asked, [&](std::span<const GpuGroup> groups) -> GroupRate {
+        if (!keep_loads_) router_->let_one_stand_for_all();
         Streams streams;
         for (const GpuGroup& group : groups) add_double_tree(group, streams);
         return slowest(streams, groups);
     });
 }
 
-GroupRate GpuNetwork::reduction(std::span<const GpuGroup> groups) {
-    return once(2, groups, [&]() -> GroupRate {
+GroupRate GpuNetwork::reduction(const GpuGroups& asked) {
+    return once(2, asked, [&](std::span<const GpuGroup> groups) -> GroupRate {
         Streams streams;
         streams.kind = StreamKind::reduction;
         trees_at_.assign(topology_.vertex_count(), 0);
@@ -528,8 +558,8 @@ GroupRate GpuNetwork::all_to_all_by_loads(std::span<const GpuGroup> groups) {
     return out;
 }
 
-GroupRate GpuNetwork::all_to_all(std::span<const GpuGroup> groups) {
-    return once(3, groups, [&]() -> GroupRate {
+GroupRate GpuNetwork::all_to_all(const GpuGroups& asked) {
+    return once(3, asked, [&](std::span<const GpuGroup> groups) -> GroupRate {
         double pairs = 0;
         for (const GpuGroup& group : groups) {
             pairs += static_cast<double>(group.size()) * static_cast<double>(group.size());
@@ -544,7 +574,7 @@ GroupRate GpuNetwork::all_to_all(std::span<const GpuGroup> groups) {
                     pairs, closer_ ? "packet" : "flow", most),
                 "run.fidelity = \"analytic\", or fewer ranks");
         }
-        if (!keep_loads_) router_.let_one_stand_for_all();
+        if (!keep_loads_) router_->let_one_stand_for_all();
         if (pairs > pairs_apart_max) return all_to_all_by_loads(groups);
         Streams streams;
         for (const GpuGroup& group : groups) {
@@ -566,9 +596,9 @@ GroupRate GpuNetwork::all_to_all(std::span<const GpuGroup> groups) {
     });
 }
 
-GroupRate GpuNetwork::send(std::span<const GpuGroup> groups) {
-    return once(4, groups, [&]() -> GroupRate {
-        if (!keep_loads_) router_.let_one_stand_for_all();
+GroupRate GpuNetwork::send(const GpuGroups& asked) {
+    return once(4, asked, [&](std::span<const GpuGroup> groups) -> GroupRate {
+        if (!keep_loads_) router_->let_one_stand_for_all();
         Streams streams;
         for (const GpuGroup& group : groups) {
             for (std::size_t k = 0; k < group.size(); ++k) {

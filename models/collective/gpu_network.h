@@ -12,6 +12,7 @@
 #include <array>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -30,6 +31,27 @@ namespace railyard {
 
 // GPUs by number, node by node, in the order of their ranks.
 using GpuGroup = std::vector<std::int64_t>;
+
+// Groups that talk at once. A name stands for them where a rate is looked up; they are listed when it has to
+// be measured.
+class GpuGroups {
+  public:
+    using List = std::vector<GpuGroup>;
+    GpuGroups(const List& list);  // which must outlive it
+    // The name must differ for other groups.
+    GpuGroups(Fingerprint name, std::function<List()> make)
+        : name_(name.value()), make_(std::move(make)) {}
+    GpuGroups(const GpuGroups&) = delete;
+
+    std::uint64_t name() const { return name_; }
+    const List& list() const;
+
+  private:
+    std::uint64_t name_;
+    std::function<List()> make_;
+    mutable List made_;
+    mutable const List* list_ = nullptr;  // null: not made yet
+};
 
 // What a collective looks like to the links.
 enum class Traffic : std::uint8_t {
@@ -101,8 +123,7 @@ class GpuNetwork {
     // `topology` has the NICs of `nodes` nodes of this kind, and must outlive this.
     GpuNetwork(const Node& node, const Topology& topology, RoutingSpec routing);
 
-    // The same network with another seed of its switches' hashes. What does not follow from hashes is not
-    // worked out again.
+    // The same with another seed of its switches' hashes; made of this one, which must outlive it unchanged.
     GpuNetwork rehashed(std::uint64_t seed);
 
     void degrade(const PartFault& fault);
@@ -120,15 +141,15 @@ class GpuNetwork {
     // in a second), an all-to-all at once, or each GPU of a group sends to the next, cyclically. Every group
     // has at least two GPUs. Throws NoPath, and ScenarioError for an all-to-all that is too large. Of a large
     // one all streams of all groups keep one pace, that of the busiest link.
-    GroupRate ring(std::span<const GpuGroup> groups);
-    GroupRate tree(std::span<const GpuGroup> groups);
-    GroupRate all_to_all(std::span<const GpuGroup> groups);
-    GroupRate send(std::span<const GpuGroup> groups);
+    GroupRate ring(const GpuGroups& groups);
+    GroupRate tree(const GpuGroups& groups);
+    GroupRate all_to_all(const GpuGroups& groups);
+    GroupRate send(const GpuGroups& groups);
     // Likewise an all-reduce that switches add up (SHARP), over a tree for each ring that there would be:
     // what each node moves out, once. Nothing when a group's NICs have no switch above all of them, or a
     // switch would be part of more trees than it can.
-    GroupRate reduction(std::span<const GpuGroup> groups);
-    GroupRate rate(Traffic traffic, std::span<const GpuGroup> groups) {
+    GroupRate reduction(const GpuGroups& groups);
+    GroupRate rate(Traffic traffic, const GpuGroups& groups) {
         return traffic == Traffic::all_to_all ? all_to_all(groups)
                : traffic == Traffic::send     ? send(groups)
                                               : ring(groups);
@@ -139,7 +160,9 @@ class GpuNetwork {
   private:
     // The rate, measured once for all networks that are alike in this process: a sweep asks again and again.
     template <class Measure>
-    GroupRate once(std::uint64_t which, std::span<const GpuGroup> groups, const Measure& measure);
+    GroupRate once(std::uint64_t which, const GpuGroups& groups, const Measure& measure);
+    void set_up();  // the routes and capacities, for a rate that is not known
+    void slow_down(const PartFault& fault);
 
     // Flows that are solved together.
     struct Streams {
@@ -188,7 +211,8 @@ class GpuNetwork {
 
     const Topology& topology_;
     RoutingSpec routing_;
-    Router router_;
+    GpuNetwork* like_ = nullptr;    // that it is a rehashed() one of
+    std::optional<Router> router_;  // since set_up()
     // Ways through the network since the last solve: the longest, without the delay to another building.
     Picoseconds longest_{};
     Picoseconds far_{};  // that delay, of the longest
@@ -197,8 +221,9 @@ class GpuNetwork {
     double far_hops_of_ring_ = 0;
     std::vector<double> capacity_;  // bytes/s, of the network's links, then of those inside nodes
     NodeLinks inside_;
+    double wire_share_;  // of a network's link that is left for data
     double nic_bytes_per_s_;
-    std::vector<PartFault> nvlink_faults_;
+    std::vector<PartFault> faults_;       // of links
     std::vector<std::int64_t> trees_at_;  // by vertex, of the reduction that is being put together
     NetworkStream hops_;                  // of the stream that is being put together
     std::shared_ptr<NetworkModel> closer_;

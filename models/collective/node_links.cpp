@@ -5,27 +5,37 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/check.h"
+
 namespace railyard {
 
-NodeLinks::NodeLinks(const Node& node, std::int64_t nodes, std::vector<double>& capacity)
+NodeLinks::NodeLinks(const Node& node, std::int64_t nodes, LinkId network_links)
     : pcie_(node.pcie),
       gpus_per_node_(node.gpus),
       nics_per_node_(node.nics),
       domain_(node.nvlink ? node.nvlink_domain : 1),
-      switches_per_node_((node.gpus + node.pcie.gpus_per_switch - 1) / node.pcie.gpus_per_switch) {
-    const auto section = [&](std::int64_t count, double bytes_per_s) {
-        const auto first = static_cast<LinkId>(capacity.size());
-        capacity.resize(capacity.size() + static_cast<std::size_t>(count), bytes_per_s);
-        return first;
+      switches_per_node_((node.gpus + node.pcie.gpus_per_switch - 1) / node.pcie.gpus_per_switch),
+      gpu_first_(network_links),
+      nic_bytes_per_s_(node.nic_bandwidth.bytes_per_second()) {
+    const auto after = [&](LinkId first, std::int64_t of_node) {
+        return first + static_cast<LinkId>(nodes * of_node);
     };
-    gpu_first_ = section(nodes * gpus_per_node_ * gpu_links, pcie_.link_bytes_per_s);
-    for (std::int64_t g = 0; g < nodes * gpus_per_node_; ++g) {
-        capacity[gpu_link(g, bounce_out)] = pcie_.bounce_bytes_per_s;
-        capacity[gpu_link(g, bounce_in)] = pcie_.bounce_bytes_per_s;
+    nic_first_ = after(gpu_first_, gpus_per_node_ * gpu_links);
+    switch_first_ = after(nic_first_, nics_per_node_ * 2);
+    socket_first_ = after(switch_first_, switches_per_node_ * 2);
+    end_ = after(socket_first_, 2);
+}
+
+void NodeLinks::add_capacities(std::vector<double>& capacity) const {
+    RY_CHECK(capacity.size() == gpu_first_);
+    capacity.resize(nic_first_, pcie_.link_bytes_per_s);
+    for (LinkId gpu = gpu_first_; gpu < nic_first_; gpu += gpu_links) {
+        capacity[gpu + bounce_out] = pcie_.bounce_bytes_per_s;
+        capacity[gpu + bounce_in] = pcie_.bounce_bytes_per_s;
     }
-    nic_first_ = section(nodes * nics_per_node_ * 2, node.nic_bandwidth.bytes_per_second());
-    switch_first_ = section(nodes * switches_per_node_ * 2, pcie_.link_bytes_per_s);
-    socket_first_ = section(nodes * 2, pcie_.socket_bytes_per_s);
+    capacity.resize(switch_first_, nic_bytes_per_s_);
+    capacity.resize(socket_first_, pcie_.link_bytes_per_s);
+    capacity.resize(end_, pcie_.socket_bytes_per_s);
 }
 
 bool NodeLinks::same_domain(std::int64_t a, std::int64_t b) const {

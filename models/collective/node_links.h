@@ -15,8 +15,11 @@ namespace railyard {
 
 class NodeLinks {
   public:
+    // Its links' numbers follow those of the network's.
+    NodeLinks(const Node& node, std::int64_t nodes, LinkId network_links);
+
     // Appends the bytes/s of all its links to those of the network's.
-    NodeLinks(const Node& node, std::int64_t nodes, std::vector<double>& capacity);
+    void add_capacities(std::vector<double>& capacity) const;
 
     std::int64_t node_of(std::int64_t gpu) const { return gpu / gpus_per_node_; }
     std::int64_t first_gpu(std::int64_t node) const { return node * gpus_per_node_; }
@@ -75,6 +78,8 @@ class NodeLinks {
     LinkId nic_first_ = 0;
     LinkId switch_first_ = 0;
     LinkId socket_first_ = 0;
+    LinkId end_ = 0;
+    double nic_bytes_per_s_;
 };
 
 }  // namespace railyard

@@ -8,23 +8,27 @@
 
 namespace railyard {
 
-void Communicators::run_on(GpuNetwork network, std::vector<std::int64_t> gpu_of_rank) {
+void Communicators::run_on(GpuNetwork network, std::vector<std::int64_t> nodes) {
     network_.emplace(std::move(network));
-    gpu_of_rank_ = std::move(gpu_of_rank);
+    nodes_ = std::move(nodes);
+    place_ = {};
+    for (const std::int64_t node : nodes_) place_.add(node);
     known_.clear();
 }
 
-std::vector<GpuGroup> Communicators::groups(std::int64_t stride, std::int64_t ranks) const {
-    const auto all = static_cast<std::int64_t>(gpu_of_rank_.size());
+GpuGroups::List Communicators::groups(std::int64_t stride, std::int64_t ranks) const {
+    const auto all = static_cast<std::int64_t>(nodes_.size()) * node_.gpus;
     RY_CHECK(all % (stride * ranks) == 0);
-    std::vector<GpuGroup> out;
+    GpuGroups::List out;
     out.reserve(static_cast<std::size_t>(all / ranks));
     for (std::int64_t base = 0; base < all; base += stride * ranks) {
         for (std::int64_t offset = 0; offset < stride; ++offset) {
             GpuGroup& group = out.emplace_back();
             group.reserve(static_cast<std::size_t>(ranks));
             for (std::int64_t k = 0; k < ranks; ++k) {
-                group.push_back(gpu_of_rank_[static_cast<std::size_t>(base + offset + k * stride)]);
+                const std::int64_t rank = base + offset + k * stride;
+                group.push_back(nodes_[static_cast<std::size_t>(rank / node_.gpus)] * node_.gpus +
+                                rank % node_.gpus);
             }
         }
     }
@@ -54,7 +58,11 @@ const Communicator& Communicators::of(Collective collective, std::int64_t stride
     c.set_network(bytes_per_s_between_domains(node_, ranks, in_node,
                                               nic_bandwidth_under_load(node_).bytes_per_second() *
                                                   share * static_cast<double>(node_.nics)));
-    if (network_ && ranks > 1) measure(*network_, groups(stride, ranks), collective, c);
+    if (network_ && ranks > 1) {
+        Fingerprint name = place_;
+        name.add_all(node_.gpus, stride, ranks);
+        measure(*network_, {name, [&] { return groups(stride, ranks); }}, collective, c);
+    }
     if (nics > 0) {
         const double part = static_cast<double>(nics) / static_cast<double>(node_.nics);
         c.network *= part;

@@ -29,9 +29,9 @@ class Communicators {
     Communicators(const CollectiveConstants& constants, const Node& node, bool sharp = false)
         : constants_(constants), node_(node), sharp_(sharp) {}
 
-    // On this network instead; `gpu_of_rank[r]` is where rank r runs. Each kind of group is measured when it
-    // is first asked for.
-    void run_on(GpuNetwork network, std::vector<std::int64_t> gpu_of_rank);
+    // On these nodes of this network instead, whose GPUs are the ranks in their order. Each kind of group is
+    // measured when it is first asked for.
+    void run_on(GpuNetwork network, std::vector<std::int64_t> nodes);
 
     const Node& node() const { return node_; }
 
@@ -50,13 +50,14 @@ class Communicators {
     std::vector<Communicator*> between_switches();
 
   private:
-    std::vector<GpuGroup> groups(std::int64_t stride, std::int64_t ranks) const;
+    GpuGroups::List groups(std::int64_t stride, std::int64_t ranks) const;
 
     CollectiveConstants constants_;
     Node node_;
     bool sharp_;
     std::optional<GpuNetwork> network_;
-    std::vector<std::int64_t> gpu_of_rank_;
+    std::vector<std::int64_t> nodes_;
+    Fingerprint place_;  // of the nodes
     std::map<std::tuple<Traffic, std::int64_t, std::int64_t, std::int64_t>, Communicator> known_;
     std::vector<CollectiveCall>* calls_ = nullptr;
 };

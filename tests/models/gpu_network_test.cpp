@@ -413,6 +413,42 @@ TEST_CASE("a network with other hashes is the one that is made with them") {
     CHECK(differ);
 }
 
+TEST_CASE("a rehashed network has the faults of both, whether it or the first is measured first") {
+    const auto pairs = groups(256, 8, 32);
+    const Cluster c("fat_tree", 32);
+    const PartFault before{Part::nic, 0, 0, 0.5};
+    const PartFault after{Part::nic, 1, 0, 0.25};
+    const auto rate = [&](bool base_first) {
+        GpuNetwork base(c.node, c.topology, {Routing::ecmp});
+        base.note_cables(std::make_shared<CablesUsed>(c.topology, Routing::ecmp));  // measures anew
+        base.degrade(before);
+        if (base_first) base.ring(pairs);
+        GpuNetwork copy = base.rehashed(5);
+        copy.degrade(after);
+        return copy.ring(pairs).bytes_per_s;
+    };
+    CHECK(rate(true) == rate(false));
+    CHECK(rate(false) == doctest::Approx(c.nic() * 0.25));
+}
+
+TEST_CASE("the groups of a rate that is known are not listed again") {
+    const Cluster c("fat_tree", 32);
+    int listed = 0;
+    const auto rate = [&](std::int64_t stride) {
+        Fingerprint name;
+        name.add_all("groups of this test", stride);
+        return c.network().ring({name, [&] {
+                                     ++listed;
+                                     return groups(256, stride, 32);
+                                 }});
+    };
+    const double first = rate(8).bytes_per_s;
+    CHECK(rate(8).bytes_per_s == first);
+    CHECK(listed == 1);
+    CHECK(rate(1).bytes_per_s == c.network().ring(groups(256, 1, 32)).bytes_per_s);
+    CHECK(listed == 2);
+}
+
 TEST_CASE("what breaks in a copy of a network leaves the network as it was") {
     const Cluster c("fat_tree", 32);
     Topology copy = c.topology;

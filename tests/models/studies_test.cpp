@@ -198,7 +198,9 @@ TEST_CASE("study: a checkpoint beside a ring, by flow within a tenth of the pack
     TransferSpec write;
     write.cap = unlimited;
     SharedLinks links;
-    links.join(0, std::make_shared<StepTraffic>(endless_traffic(network.ring({{all}}).loads)), 0);
+    links.join(
+        0, std::make_shared<StepTraffic>(endless_traffic(network.ring(GpuGroups::List{all}).loads)),
+        0);
     links.join(1,
                std::make_shared<StepTraffic>(
                    endless_traffic(transfer_loads(s, write, nodes, topology, {}))),
