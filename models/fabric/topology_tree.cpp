@@ -374,6 +374,9 @@ Topology Topology::build(const TopologySpec& spec, std::string& problem) {
             trees[tree].insert(trees[tree].end(), leaves.begin(), leaves.end());
         }
     }
+    // As many cables above leaves and spines as above NICs: no more without extra bandwidth there.
+    t.wiring_->links.reserve(std::size_t{t.nic_count()} * 2 * 3 *
+                             static_cast<std::size_t>(spec.plane_count()));
     for (std::int64_t plane = 0; plane < spec.plane_count(); ++plane) {
         for (const Leaves& leaves : trees) {
             if (!t.add_tree(spec, leaves, port, problem)) return t;
