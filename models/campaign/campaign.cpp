@@ -539,9 +539,9 @@ class Replica {
 }  // namespace
 
 ReplicaResult run_replica(const Scenario& s, std::int64_t index, bool log_events,
-                          ReplicaTrace* record, JobSoFar* so_far) {
-    if (!s.phases.empty()) return run_phases(s, index, log_events);
-    if (s.world) return run_world_replica(s, index, log_events, record);
+                          ReplicaTrace* record, JobSoFar* so_far, const TakeJob& jobs) {
+    if (!s.phases.empty()) return run_phases(s, index, log_events, jobs);
+    if (s.world) return run_world_replica(s, index, log_events, record, nullptr, jobs);
     RY_CHECK(s.no_path.empty());
     RY_CHECK(s.windows);  // what they say has been read
     ReplicaResult result;
@@ -625,7 +625,8 @@ CampaignResult run_campaign(const Scenario& s, const CampaignOptions& options) {
     try {
         parallel_for(total, options.threads, cancelled, [&](std::size_t i) {
             const auto index = static_cast<std::int64_t>(i);
-            ReplicaResult result = run_replica(s, index, index < options.logged_replicas);
+            ReplicaResult result = run_replica(s, index, index < options.logged_replicas, nullptr,
+                                               nullptr, index == 0 ? options.jobs : TakeJob());
             const std::lock_guard lock(mutex);
             waiting.emplace(i, std::move(result));
             ++done;

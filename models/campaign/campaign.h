@@ -39,6 +39,7 @@ struct JobRecord {
     double kept_s = 0;   // steps that were kept
     double contention_s = 0;
 };
+using TakeJob = std::function<void(const JobRecord&)>;
 
 struct ReplicaResult {
     // The compiler's own, made once, in campaign.cpp: each source that uses one would make them again.
@@ -66,7 +67,6 @@ struct ReplicaResult {
     std::uint64_t outcome = 0;     // digest of the ledger and the counts
     std::vector<Metric> metrics;
     std::vector<CampaignEvent> log;   // when asked for
-    std::vector<JobRecord> jobs;      // with many jobs, likewise
     std::vector<RefusedJob> refused;  // with many jobs, by number of submission
 };
 
@@ -92,8 +92,10 @@ struct ReplicaTrace {
 // the same bytes, always. Checks that the ledger sums to GPUs x time.
 // `record` is filled when it is given; it changes nothing else.
 // `so_far`: what the one job had done before this phase; it goes on from there.
+// `jobs` is told at the end what has become of each of many jobs, in the order of their submission.
 ReplicaResult run_replica(const Scenario& scenario, std::int64_t index, bool log_events,
-                          ReplicaTrace* record = nullptr, JobSoFar* so_far = nullptr);
+                          ReplicaTrace* record = nullptr, JobSoFar* so_far = nullptr,
+                          const TakeJob& jobs = {});
 
 // Strikes on the nodes of the one job, or of many, of all causes, but for injected ones and those that
 // come with jobs.
@@ -115,15 +117,17 @@ struct WorldPart {
     WorldRunResult ran;       // what has become of them
 };
 ReplicaResult run_world_replica(const Scenario& scenario, std::int64_t index, bool log_events,
-                                ReplicaTrace* record = nullptr, WorldPart* part = nullptr);
+                                ReplicaTrace* record = nullptr, WorldPart* part = nullptr,
+                                const TakeJob& take = {});
 std::vector<Metric> world_metrics(const Scenario& scenario, const WorldJobs& jobs,
                                   const WorldRunResult& ran);
-std::vector<JobRecord> job_records(const WorldSpec& spec, const WorldJobs& jobs,
-                                   const WorldOutcome& outcome, Instant end);
+void tell_jobs(const WorldSpec& spec, const WorldJobs& jobs, const WorldOutcome& outcome,
+               Instant end, const TakeJob& take);
 
 struct CampaignOptions {
     unsigned threads = 1;
     std::int64_t logged_replicas = 0;  // the first so many keep their event log
+    TakeJob jobs;                      // of the first replica, called by the thread that runs it
     const std::atomic<bool>* cancelled = nullptr;
     // Called as replicas finish, from any thread, one call at a time.
     std::function<void(std::int64_t done, std::int64_t total)> progress;

@@ -448,8 +448,8 @@ void go_on_in(const Scenario& before, const Scenario& now, JobSoFar& so_far) {
 // Runs phases one after another and adds them up.
 class PhaseRun {
   public:
-    PhaseRun(const Scenario& s, std::int64_t index, bool log_events)
-        : s_(s), log_events_(log_events) {
+    PhaseRun(const Scenario& s, std::int64_t index, bool log_events, const TakeJob& jobs)
+        : s_(s), log_events_(log_events), jobs_(jobs) {
         out_.index = index;
         out_.job.interruptions.assign(s.causes.size(), 0);
         out_.repairs.assign(s.causes.size(), 0);
@@ -482,6 +482,7 @@ class PhaseRun {
 
     const Scenario& s_;
     bool log_events_;
+    const TakeJob& jobs_;
     ReplicaResult out_;
     std::vector<ReplicaResult> parts_;
     Fingerprint outcome_;
@@ -514,9 +515,7 @@ void PhaseRun::run_many() {
     const WorldRunResult ran = phases.ran();
     out_.refused = ran.outcome.refused;
     out_.metrics = world_metrics(s_, phases.jobs(), ran);
-    if (log_events_) {
-        out_.jobs = job_records(s_.world->spec, phases.jobs(), ran.outcome, Instant(s_.duration));
-    }
+    tell_jobs(s_.world->spec, phases.jobs(), ran.outcome, Instant(s_.duration), jobs_);
     for (const char* name : summed_and_told) {
         if (name != std::string_view("interruptions")) add_sum(parts_, name, out_.metrics);
     }
@@ -525,8 +524,9 @@ void PhaseRun::run_many() {
 
 }  // namespace
 
-ReplicaResult run_phases(const Scenario& s, std::int64_t index, bool log_events) {
-    return PhaseRun(s, index, log_events).run();
+ReplicaResult run_phases(const Scenario& s, std::int64_t index, bool log_events,
+                         const TakeJob& jobs) {
+    return PhaseRun(s, index, log_events, jobs).run();
 }
 
 }  // namespace railyard

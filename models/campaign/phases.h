@@ -40,6 +40,7 @@ Scenario load_phases(const Document& document, std::vector<PhaseSpec> phases,
 // What phase k, from 0, has done: "phase_2_energy".
 std::string phase_metric(std::size_t k, std::string_view name);
 // A replica of each phase, one after the other.
-ReplicaResult run_phases(const Scenario& scenario, std::int64_t index, bool log_events);
+ReplicaResult run_phases(const Scenario& scenario, std::int64_t index, bool log_events,
+                         const TakeJob& jobs);
 
 }  // namespace railyard

@@ -308,15 +308,15 @@ std::vector<Metric> world_metrics(const Scenario& s, const WorldJobs& jobs,
     return out;
 }
 
-std::vector<JobRecord> job_records(const WorldSpec& spec, const WorldJobs& jobs,
-                                   const WorldOutcome& outcome, Instant end) {
-    std::vector<JobRecord> out;
+void tell_jobs(const WorldSpec& spec, const WorldJobs& jobs, const WorldOutcome& outcome,
+               Instant end, const TakeJob& take) {
+    if (!take) return;
     const auto clock = [](Instant at) { return seconds(at.time_since_epoch()); };
     constexpr double none = std::numeric_limits<double>::quiet_NaN();
     for (std::size_t i = 0; i < static_cast<std::size_t>(outcome.submitted); ++i) {
         const WorldJob& job = jobs.jobs[i];
         const WorldJobRun& run = outcome.runs[i];
-        JobRecord& record = out.emplace_back();
+        JobRecord record;
         record.name = spec.name_of(job);
         record.kind = spec.kinds[job.kind].name;
         record.state = run.over ? job_end_name(run.how) : run.started ? "running" : "waiting";
@@ -330,8 +330,8 @@ std::vector<JobRecord> job_records(const WorldSpec& spec, const WorldJobs& jobs,
         record.held_s = seconds(run.held);
         record.kept_s = seconds(run.kept);
         record.contention_s = seconds(run.contention);
+        take(record);
     }
-    return out;
 }
 
 namespace {
@@ -349,6 +349,23 @@ void note_ending(const WorldRunResult& r, bool bounded, ReplicaResult& result) {
                             r.outcome.runs.size());
             if (!r.outcome.stuck.empty()) result.stuck_report += "\n" + r.outcome.stuck;
         }
+    }
+}
+
+// Says in each event of a job which it is. In a phase jobs are in another order than that of their ids.
+void name_jobs(const WorldSpec& spec, const WorldJobs& jobs, std::vector<CampaignEvent>& log) {
+    if (log.empty()) return;
+    std::vector<const WorldJob*> by_id;
+    for (const WorldJob& job : jobs.jobs) {
+        const auto id = static_cast<std::size_t>(job.id);
+        if (id >= by_id.size()) by_id.resize(id + 1);
+        by_id[id] = &job;
+    }
+    for (CampaignEvent& event : log) {
+        if (event.job < 0) continue;  // of a node alone
+        const WorldJob& job = *by_id[static_cast<std::size_t>(event.job)];
+        event.cause = fmt::format("job {}{}{}", spec.name_of(job), event.cause.empty() ? "" : ": ",
+                                  event.cause);
     }
 }
 
@@ -424,7 +441,7 @@ std::uint64_t outcome_digest(const WorldRunResult& r) {
 }  // namespace
 
 ReplicaResult run_world_replica(const Scenario& s, std::int64_t index, bool log_events,
-                                ReplicaTrace* record, WorldPart* part) {
+                                ReplicaTrace* record, WorldPart* part, const TakeJob& take) {
     ReplicaResult result;
     result.index = index;
     const bool bounded = s.duration > Duration{};
@@ -452,12 +469,7 @@ ReplicaResult run_world_replica(const Scenario& s, std::int64_t index, bool log_
     if (record != nullptr) run.listeners.push_back(&recorder.emplace(jobs, record->holds));
     WorldRunResult r = run_world(run);
     note_ending(r, bounded, result);
-    for (CampaignEvent& event : result.log) {
-        if (event.job < 0) continue;  // of a node alone
-        const WorldJob& job = jobs.jobs[static_cast<std::size_t>(event.job - 1)];
-        event.cause = fmt::format("job {}{}{}", spec.name_of(job), event.cause.empty() ? "" : ": ",
-                                  event.cause);
-    }
+    name_jobs(spec, jobs, result.log);
     result.ledger = r.ledger;
     result.job.interruptions = r.outcome.interruptions;
     result.simulated = r.simulated;
@@ -466,9 +478,7 @@ ReplicaResult run_world_replica(const Scenario& s, std::int64_t index, bool log_
     result.refused = r.outcome.refused;
     result.outcome = outcome_digest(r);
     result.metrics = world_metrics(s, jobs, r);
-    if (log_events) {
-        result.jobs = job_records(spec, jobs, r.outcome, Instant(result.simulated));
-    }
+    tell_jobs(spec, jobs, r.outcome, Instant(result.simulated), take);
     add_node_counts(s, r.outcome.nodes, result.metrics);
     const NodesDraw draw = peak.draw();
     result.energy =

@@ -104,6 +104,35 @@ TEST_CASE("jobs that go on over two phases of the same cluster do what they do i
     }
 }
 
+TEST_CASE("events and jobs of a campaign in phases have the names that they have in one") {
+    struct Told {
+        std::vector<std::string> over;  // as the log names them
+        std::vector<JobRecord> jobs;
+    };
+    const auto told = [](const std::string& phases) {
+        Told out;
+        const ReplicaResult r =
+            run_replica(load(stream("slurm", phases)), 1, true, nullptr, nullptr,
+                        [&](const JobRecord& job) { out.jobs.push_back(job); });
+        for (const CampaignEvent& event : r.log) {
+            if (event.kind == "over") out.over.push_back(event.cause);
+        }
+        return out;
+    };
+    const Told once = told("");
+    const Told twice = told(two_phases);
+    CHECK(once.over.size() > 10);
+    CHECK(twice.over == once.over);
+    REQUIRE(twice.jobs.size() == once.jobs.size());
+    for (std::size_t i = 0; i < once.jobs.size(); ++i) {
+        INFO(i);
+        CHECK(twice.jobs[i].name == once.jobs[i].name);
+        CHECK(twice.jobs[i].state == once.jobs[i].state);
+        CHECK(twice.jobs[i].submit_s == once.jobs[i].submit_s);
+        CHECK(twice.jobs[i].wait_s == doctest::Approx(once.jobs[i].wait_s).epsilon(1e-9));
+    }
+}
+
 TEST_CASE("storms count in each phase of the jobs that they hold up") {
     const Scenario s = load(R"([run]
 duration = "20 day"

@@ -441,23 +441,23 @@ std::optional<RunArguments> parse_run(const std::vector<std::string>& arguments)
     return out;
 }
 
-// All replicas, each into the database as it is done; `jobs`: what became of the first one's jobs, as CSV.
-CampaignResult simulate(const RunArguments& args, const Scenario& scenario, SavedRun& saved,
-                        std::string& jobs) {
+// All replicas, each into the database as it is done.
+CampaignResult simulate(const RunArguments& args, const Scenario& scenario, SavedRun& saved) {
     Progress progress("replicas");
     CampaignOptions options;
     options.threads = args.threads;
     options.logged_replicas = args.logged_replicas;
+    std::optional<JobsFile> jobs;
     if (!args.jobs_out.empty()) {
-        options.logged_replicas = std::max<std::int64_t>(options.logged_replicas, 1);
+        jobs.emplace(args.jobs_out, std::vector{args.path});
+        options.jobs = [&](const JobRecord& job) { jobs->add(job); };
     }
     options.cancelled = &interrupted();
     options.progress = [&](std::int64_t done, std::int64_t total) { progress.update(done, total); };
-    options.finished = [&](const ReplicaResult& replica) {
-        saved.add(0, replica);
-        if (replica.index == 0 && !args.jobs_out.empty()) jobs = jobs_csv(replica.jobs);
-    };
-    return run_campaign(scenario, options);
+    options.finished = [&](const ReplicaResult& replica) { saved.add(0, replica); };
+    CampaignResult result = run_campaign(scenario, options);
+    if (jobs && result.replicas > 0) jobs->keep();
+    return result;
 }
 
 void print_phases(const Scenario& scenario, const CampaignResult& result) {
@@ -609,11 +609,9 @@ int cmd_run(const std::vector<std::string>& arguments) {
                               .replicas_wanted = scenario.replicas,
                               .study = {}});
     saved.add_point(scenario, text, args->changes.settings, "");
-    std::string jobs;
-    const CampaignResult result = simulate(*args, scenario, saved, jobs);
+    const CampaignResult result = simulate(*args, scenario, saved);
     saved.finish_point(0, result);
     saved.finish(result.cancelled ? "interrupted" : ending_name(result.ending()), &result);
-    if (!jobs.empty()) write_file(args->jobs_out, jobs, {args->path});
     if (result.replicas == 0) {
         fmt::print(stderr, "railyard: interrupted before the first replica was finished\n");
         return exit_interrupted;

@@ -227,10 +227,13 @@ void print_world(const Scenario& s, const CampaignResult& r) {
     print_sizes(r);
 }
 
-std::string jobs_csv(const std::vector<JobRecord>& jobs) {
-    std::string out =
-        "job,kind,gpus,submit_s,start_s,end_s,wait_s,state,starts,interruptions,held_s,kept_s,"
-        "contention_s\n";
+JobsFile::JobsFile(const std::string& path, const std::vector<std::string>& inputs)
+    : file_(path, inputs),
+      lines_(
+          "job,kind,gpus,submit_s,start_s,end_s,wait_s,state,starts,interruptions,held_s,kept_s,"
+          "contention_s\n") {}
+
+void JobsFile::add(const JobRecord& job) {
     const auto cell = [](const std::string& text) {
         if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
         std::string quoted = "\"";
@@ -240,14 +243,19 @@ std::string jobs_csv(const std::vector<JobRecord>& jobs) {
     const auto time = [](double s) {
         return std::isnan(s) ? std::string() : fmt::format("{:.3f}", s);
     };
-    for (const JobRecord& job : jobs) {
-        out +=
-            fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", cell(job.name), cell(job.kind),
-                        job.gpus, time(job.submit_s), time(job.start_s), time(job.end_s),
-                        time(job.wait_s), job.state, job.starts, job.interruptions,
-                        time(job.held_s), time(job.kept_s), time(job.contention_s));
-    }
-    return out;
+    lines_ += fmt::format(
+        "{},{},{},{},{},{},{},{},{},{},{},{},{}\n", cell(job.name), cell(job.kind), job.gpus,
+        time(job.submit_s), time(job.start_s), time(job.end_s), time(job.wait_s), job.state,
+        job.starts, job.interruptions, time(job.held_s), time(job.kept_s), time(job.contention_s));
+    constexpr std::size_t worth_a_write = 1 << 16;
+    if (lines_.size() < worth_a_write) return;
+    file_.write(lines_);
+    lines_.clear();
+}
+
+void JobsFile::keep() {
+    file_.write(lines_);
+    file_.keep();
 }
 
 }  // namespace railyard
