@@ -131,6 +131,7 @@ class ScenarioReader {
     bool run_duration_given_ = false;
     bool network_draws_given_ = false;
     bool nic_bandwidth_given_ = false;
+    bool nodes_known_ = true;  // how many the cluster has
 };
 
 Scenario ScenarioReader::read() {
@@ -352,8 +353,10 @@ void ScenarioReader::read_cluster() {
     cluster.name("node", node_name_, catalogue_->all_names("node"), "a node in the catalogue",
                  "What each node is");
     s_.nodes.nodes = 1;
+    const std::size_t errors = values_.diagnostics().errors().size();
     cluster.read("nodes", s_.nodes.nodes, "Nodes that are there, spares included",
                  {.bound = Bound::count, .required = true});
+    nodes_known_ = values_.diagnostics().errors().size() == errors;
     s_.node = read_node(*catalogue_, node_name_);
     const std::int64_t catalogue_gpus = s_.node.gpus;
     cluster.read("gpus_per_node", s_.node.gpus, "GPUs in each node",
@@ -428,7 +431,7 @@ void ScenarioReader::read_job(Section job) {
     s_.job.nodes = s_.nodes.nodes;
     job.read("nodes", s_.job.nodes, "Nodes of the job: it gets all of them or does not run",
              {.bound = Bound::count, .otherwise = "all of the cluster"});
-    if (s_.job.nodes > s_.nodes.nodes) {
+    if (nodes_known_ && s_.job.nodes > s_.nodes.nodes) {
         job.error(
             "nodes",
             fmt::format("the job wants {} nodes, the cluster has {}", s_.job.nodes, s_.nodes.nodes),

@@ -106,7 +106,7 @@ void read_slice_request(Section& section, Section& kind_section, const WorldSpec
                  "Instead of a whole GPU, an instance of this MIG profile",
                  {.otherwise = "whole GPUs"});
     if (request.slice.empty()) return;
-    for (const char* key : {"gpus", "size", "gpus_per_pod", "model", "stream"}) {
+    for (const char* key : {"gpus", "nodes", "size", "gpus_per_pod", "model", "stream"}) {
         if (!kind_section.has(key)) continue;
         kind_section.error(key, "has no effect with requires.slice: such a job has one slice");
     }

@@ -19,7 +19,9 @@ void StepSchedule::lay_out() {
         const std::int64_t last = ended_[stage].value_or(endless);
         for (std::size_t level = 0; level < stages_[stage].levels.size(); ++level) {
             places_.push_back({first, stage, level});
-            first = std::min({first + stages_[stage].levels[level].steps, last, endless});
+            const std::int64_t steps =
+                std::min(stages_[stage].levels[level].steps, endless - first);
+            first = std::min(first + steps, last);
         }
     }
     end_ = first;

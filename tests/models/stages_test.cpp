@@ -76,6 +76,22 @@ Ran run(const std::string& text, const char* duration = nullptr) {
 
 }  // namespace
 
+TEST_CASE("a stage that ends at a date goes over into one without an end") {
+    StepSchedule schedule({stage({endless}, hours(1)), stage({endless})});
+    CHECK_FALSE(schedule.finished(1));
+    schedule.look_at_date(100, Instant(hours(1)));
+    CHECK(schedule.stage_at(99) == 0);
+    CHECK(schedule.stage_at(100) == 1);
+
+    const std::string last = "\n[[job.stage]]\nname = \"last\"\n";
+    const Ran dated = run(std::string(plain) + "[[job.stage]]\nuntil = \"1 day\"" + last, "3 day");
+    const Ran whole = run(plain, "3 day");
+    CHECK(dated.count("stage") == 1);
+    CHECK(whole.result.simulated == hours(72));
+    CHECK(dated.result.simulated == hours(72));
+    CHECK(dated.result.job.steps_kept == whole.result.job.steps_kept);
+}
+
 TEST_CASE("each step belongs to one level of one stage, in order") {
     const StepSchedule schedule({stage({3, 0, 2}), stage({5})});
     CHECK(schedule.stage_at(0) == 0);

@@ -63,6 +63,21 @@ void read_designs(const po::variables_map& values, const std::vector<std::string
     });
 }
 
+// A --set of the key itself would be lost where the key gets the range's values.
+void refuse_lost_setting(const BreakevenArguments& args) {
+    std::string lost;
+    for (const Design* design : {&args.a, &args.b}) {
+        for (const std::string& setting : design->changes.settings) {
+            if (!setting.starts_with(args.range.key() + "=")) continue;
+            if (!design->has_key) return;
+            lost = setting;
+        }
+    }
+    if (lost.empty()) return;
+    throw ScenarioError(fmt::format("--set {}: breakeven gives that key the range's values", lost),
+                        "--in a leaves the key as it is in B");
+}
+
 std::optional<BreakevenArguments> parse_breakeven(const std::vector<std::string>& arguments) {
     CommandLine line(
         "railyard breakeven KEY A.toml B.toml --from VALUE --to VALUE [options]",
@@ -110,6 +125,7 @@ std::optional<BreakevenArguments> parse_breakeven(const std::vector<std::string>
     }
     out.a.has_key = in != "b";
     out.b.has_key = in != "a";
+    refuse_lost_setting(out);
     return out;
 }
 
