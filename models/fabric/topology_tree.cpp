@@ -374,7 +374,7 @@ Topology Topology::build(const TopologySpec& spec, std::string& problem) {
             trees[tree].insert(trees[tree].end(), leaves.begin(), leaves.end());
         }
     }
-    // As many cables above leaves and spines as above NICs: no more without extra bandwidth there.
+    // Room for as many cables above leaves, and above spines, as there are above NICs.
     t.wiring_->links.reserve(std::size_t{t.nic_count()} * 2 * 3 *
                              static_cast<std::size_t>(spec.plane_count()));
     for (std::int64_t plane = 0; plane < spec.plane_count(); ++plane) {
