@@ -43,6 +43,10 @@ std::vector<HostMemoryUse> host_memory_uses(const Scenario& s) {
     std::vector<HostMemoryUse> uses;
     if (s.data) add_data(uses, s);
     if (s.job.checkpoint.mode != CheckpointMode::none) add_state(uses, s);
+    if (s.plan.offload_layers > 0) {
+        const double gpus = static_cast<double>(s.job.gpus_per_node);
+        uses.push_back({"activations", "parallel", gpus * host_bytes_per_gpu(s.model, s.plan)});
+    }
     std::erase_if(uses, [](const HostMemoryUse& use) { return use.bytes < 1; });
     return uses;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// What a job keeps in the memory of each of its nodes, all together: caches and buffers of its data, and
-// copies of its state.
+// What a job keeps in the memory of each of its nodes, all together: caches and buffers of its data,
+// copies of its state, and activations that leave its GPUs.
 
 #include "models/campaign/scenario.h"
 

@@ -92,6 +92,18 @@ void read_kernels(Catalogue& c, Gpu& g) {
                         c.data("kernel_overheads", "", "nccl_memory");
 }
 
+// The slower way counts. Links that nobody measured give what is measured of PCIe 5.
+Bandwidth read_host_bandwidth(Catalogue& c, const std::string& gpu, Bandwidth pcie) {
+    const char* const out = "d2h_bandwidth_measured";
+    const char* const back = "h2d_bandwidth_measured";
+    if (c.has("gpu", gpu, out) && c.has("gpu", gpu, back)) {
+        return std::min(c.bandwidth("gpu", gpu, out), c.bandwidth("gpu", gpu, back));
+    }
+    const Bandwidth link =
+        c.has("gpu", gpu, "c2c_bandwidth") ? c.bandwidth("gpu", gpu, "c2c_bandwidth") : pcie;
+    return link * c.number("pcie_p2p", "", "pcie5_achieved_fraction");
+}
+
 Gpu read_gpu(Catalogue& c, const std::string& name) {
     Gpu g;
     g.id = name;
@@ -137,6 +149,7 @@ Gpu read_gpu(Catalogue& c, const std::string& name) {
     g.pcie_bandwidth = c.has("gpu", name, "pcie_bandwidth")
                            ? c.bandwidth("gpu", name, "pcie_bandwidth")
                            : c.bandwidth("pcie_p2p", "", "pcie5_x16_bandwidth");
+    g.host_bandwidth = read_host_bandwidth(c, name, g.pcie_bandwidth);
     g.generation = c.text("gpu", name, "arch");
     read_kernels(c, g);
     return g;
@@ -281,6 +294,8 @@ Node with_faults(Node node, const std::vector<PartFault>& faults) {
     node.gpu.nvlink_bandwidth = node.gpu.nvlink_bandwidth * nvlink;
     node.gpu.nccl_nvlink_bandwidth = node.gpu.nccl_nvlink_bandwidth * nvlink;
     node.pcie.link_bytes_per_s *= pcie;
+    const bool by_pcie = node.gpu.host_bandwidth <= node.gpu.pcie_bandwidth;  // else NVLink-C2C
+    if (by_pcie) node.gpu.host_bandwidth = node.gpu.host_bandwidth * pcie;
     if (!node.nvlink) remove_nvlink(node);
     node.nic_bandwidth = node.nic_bandwidth * nic;
     node.nic_bandwidth = nic_bandwidth_under_load(node);

@@ -41,6 +41,7 @@ struct Gpu {
     Bandwidth nvlink_bandwidth;       // per direction, all links
     Bandwidth nccl_nvlink_bandwidth;  // what NCCL counts of it
     Bandwidth pcie_bandwidth;         // per direction
+    Bandwidth host_bandwidth;  // to its host's memory and back, as measured, by PCIe or NVLink-C2C
     // The step model's parameters for this generation, from the catalogue.
     double sustained_fraction = 0;          // of bf16_achievable, hour after hour
     double fused_attention_efficiency = 0;  // of the sustained rate, with heads of 128

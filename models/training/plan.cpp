@@ -50,8 +50,9 @@ const std::vector<std::string>& recompute_names() {
 }
 
 const std::vector<std::string>& recompute_part_names() {
-    static const std::vector<std::string> names = {"norms",        "activation", "latent_up",
-                                                   "feed_forward", "experts",    "attention"};
+    static const std::vector<std::string> names = {"norms",         "activation", "latent_up",
+                                                   "feed_forward",  "experts",    "attention",
+                                                   "shared_experts"};
     return names;
 }
 
@@ -315,6 +316,10 @@ RankParameters rank_parameters(const TransformerModel& m, const ParallelPlan& p,
 
 namespace {
 
+double share_of_layers(std::int64_t some, const StageLayers& layers) {
+    return std::min(1.0, static_cast<double>(some) / std::max(1.0, layers.dense + layers.expert));
+}
+
 // Bytes of activations that one layer keeps for one microbatch, on one GPU. With a GPT layer (f =
 // 4h, as many key-value heads as heads) this is Korthikanti et al.'s sbh(34 + 5as/h)/t;
 // arXiv:2205.05198. A layer with experts keeps, for each expert that a token goes to, the copy of the
@@ -339,6 +344,7 @@ double activation_bytes_per_layer(const TransformerModel& m, const ParallelPlan&
     // Bytes for each width of a feed-forward: what its activation function reads, and what it writes.
     double inner =
         (narrow ? 1 : output_bytes) * (m.glu ? 2 : 1) + (activation_kept ? input_bytes : 0);
+    const double shared_inner = inner;
     if (again(experts ? recompute_experts : recompute_feed_forward)) inner = 0;
     const bool attention_kept = !again(recompute_attention);
     // The residual inputs.
@@ -361,7 +367,8 @@ double activation_bytes_per_layer(const TransformerModel& m, const ParallelPlan&
                       static_cast<double>(m.rotary_dim));
     }
     if (experts) {
-        split += inner * static_cast<double>(m.shared_experts * m.expert_ffn);
+        split += (again(recompute_shared) ? 0 : shared_inner) *
+                 static_cast<double>(m.shared_experts * m.expert_ffn);
         whole += static_cast<double>(m.topk) * p.imbalance() *
                  (input_bytes * h * static_cast<double>(p.expert_tensor()) / t +
                   inner * static_cast<double>(m.expert_ffn) / t);
@@ -372,6 +379,29 @@ double activation_bytes_per_layer(const TransformerModel& m, const ParallelPlan&
         split += 5 * static_cast<double>(m.heads * p.sequence_length);  // scores, softmax, its mask
     }
     return tokens * (split / t + replicated / (p.sequence_parallel ? t : 1) + whole);
+}
+
+// What a stage with these layers keeps of one microbatch.
+double kept_activations(const TransformerModel& m, const ParallelPlan& p,
+                        const StageLayers& layers) {
+    const auto kept = [&](const ParallelPlan& plan) {
+        return layers.dense * activation_bytes_per_layer(m, plan, false) +
+               layers.expert * activation_bytes_per_layer(m, plan, true);
+    };
+    if (p.recompute != Recompute::full || p.recompute_layers == 0) return kept(p);
+    ParallelPlan others = p;
+    others.recompute = Recompute::selective;
+    const double share = share_of_layers(p.recompute_layers, layers);
+    return share * kept(p) + (1 - share) * kept(others);
+}
+
+// Microbatches whose activations a stage keeps at once.
+double microbatches_in_flight(const ParallelPlan& p, const StageRun& run) {
+    const double pp = static_cast<double>(p.pipeline);
+    const double v = static_cast<double>(p.interleave);
+    const double after = pp - 1 - static_cast<double>(run.first);
+    const double in_flight = p.interleave > 1 ? (2 * after + (v - 1) * pp + 1) / v : after + 1;
+    return std::min(static_cast<double>(p.microbatches()), in_flight);
 }
 
 struct StageMemory {
@@ -432,24 +462,11 @@ StageMemory stage_memory(const TransformerModel& m, const ParallelPlan& p,
             ((shards > 1 ? out.params.common : 0) + (expert_shards > 1 ? out.params.routed : 0)) /
             std::max(1.0, layers.dense + layers.expert);
     }
-    const double pp = static_cast<double>(p.pipeline);
-    const double v = static_cast<double>(p.interleave);
-    const double after = pp - 1 - static_cast<double>(run.first);
-    const double in_flight = p.interleave > 1 ? (2 * after + (v - 1) * pp + 1) / v : after + 1;
-    out.in_flight = std::min(static_cast<double>(p.microbatches()), in_flight);
-    const auto kept = [&](const ParallelPlan& plan) {
-        return layers.dense * activation_bytes_per_layer(m, plan, false) +
-               layers.expert * activation_bytes_per_layer(m, plan, true);
-    };
-    double activations = kept(p);
-    if (p.recompute == Recompute::full && p.recompute_layers > 0) {
-        ParallelPlan others = p;
-        others.recompute = Recompute::selective;
-        const double count = std::max(1.0, layers.dense + layers.expert);
-        const double share = std::min(1.0, static_cast<double>(p.recompute_layers) / count);
-        activations = share * activations + (1 - share) * kept(others);
-    }
-    out.activations = out.in_flight * activations;
+    out.in_flight = microbatches_in_flight(p, run);
+    // The fullest moment is the end of a forward pass: what leaves has left, and what comes back takes the
+    // place of what the backward pass no longer needs.
+    out.activations =
+        out.in_flight * (kept_activations(m, p, layers) - offloaded_bytes(m, p, layers));
     if (run.first == p.pipeline - 1) {
         const double words = static_cast<double>(m.vocab) / t;
         out.logits = words * (p.rank_tokens() * logit_bytes(p) +
@@ -471,6 +488,20 @@ std::pair<StageRun, StageMemory> fullest_stage(const TransformerModel& m, const 
 }
 
 }  // namespace
+
+double offloaded_bytes(const TransformerModel& m, const ParallelPlan& p,
+                       const StageLayers& layers) {
+    if (p.offload_layers == 0) return 0;
+    return share_of_layers(p.offload_layers, layers) * kept_activations(m, p, layers);
+}
+
+double host_bytes_per_gpu(const TransformerModel& m, const ParallelPlan& p) {
+    double most = 0;
+    for (const StageRun& run : stage_runs(m, p)) {
+        most = std::max(most, microbatches_in_flight(p, run) * offloaded_bytes(m, p, run.layers));
+    }
+    return most;
+}
 
 double memory_bytes_per_gpu(const TransformerModel& m, const ParallelPlan& p,
                             const ParameterBytes& bytes, const Gpu& gpu) {

@@ -102,7 +102,8 @@ enum RecomputePart : unsigned {
     recompute_feed_forward = 8,
     recompute_experts = 16,  // all of them, with their all-to-all
     recompute_attention =
-        32,  // all after queries, keys and values: the core and the output product
+        32,                 // all after queries, keys and values: the core and the output product
+    recompute_shared = 64,  // shared experts
 };
 const std::vector<std::string>& recompute_part_names();  // in the order of the bits
 
@@ -143,6 +144,7 @@ struct ParallelPlan {
     Recompute recompute = Recompute::selective;
     std::int64_t recompute_layers = 0;   // full: the first ones of a stage; 0: all
     unsigned recompute_parts = 0;        // RecomputePart
+    std::int64_t offload_layers = 0;     // of a stage, whose activations wait in the host's memory
     bool recompute_stops_early = false;  // full: as soon as the backward pass has what it needs
     std::int64_t adapter_rank = 0;  // LoRA: the model's own weights are frozen. 0: all are trained
     bool gather_in_fp8 = false;     // weights of 8-bit products are gathered as 8 bits
@@ -204,6 +206,11 @@ struct ParameterBytes {
 };
 ParameterBytes read_parameter_bytes(Catalogue& catalogue);
 
+struct StageLayers {
+    double dense = 0;
+    double expert = 0;
+    bool operator==(const StageLayers&) const = default;
+};
 struct MemoryUse {
     std::string component;
     double bytes = 0;
@@ -214,6 +221,11 @@ struct MemoryUse {
 std::vector<MemoryUse> memory_per_gpu(const TransformerModel& model, const ParallelPlan& plan,
                                       const ParameterBytes& bytes, const Gpu& gpu);
 double total_bytes(const std::vector<MemoryUse>& uses);
+// Activations of one microbatch that a GPU with these layers sends to its host, and gets back.
+double offloaded_bytes(const TransformerModel& model, const ParallelPlan& plan,
+                       const StageLayers& layers);
+// What a host holds of one GPU's activations, on the stage that sends most.
+double host_bytes_per_gpu(const TransformerModel& model, const ParallelPlan& plan);
 // The same total without the table.
 double memory_bytes_per_gpu(const TransformerModel& model, const ParallelPlan& plan,
                             const ParameterBytes& bytes, const Gpu& gpu);
@@ -225,11 +237,6 @@ std::int64_t layers_per_stage(const TransformerModel& model, const ParallelPlan&
 std::vector<std::int64_t> even_stages(std::int64_t layers, std::int64_t stages);
 bool layers_split(const TransformerModel& model, const ParallelPlan& plan);
 
-struct StageLayers {
-    double dense = 0;
-    double expert = 0;
-    bool operator==(const StageLayers&) const = default;
-};
 // Neighbouring stages that hold the same.
 struct StageRun {
     std::int64_t first = 0;

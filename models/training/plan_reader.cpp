@@ -235,7 +235,7 @@ void read_recompute(Section& parallel, ParallelPlan& p) {
     std::vector<std::string> parts;
     parallel.read("recompute_parts", parts,
                   "Parts of a layer that are computed again besides: norms, activation, latent_up, "
-                  "feed_forward, experts, attention",
+                  "feed_forward, experts, attention, shared_experts",
                   {.otherwise = "none"});
     const std::vector<std::string>& known = recompute_part_names();
     for (const std::string& part : parts) {
@@ -250,6 +250,12 @@ void read_recompute(Section& parallel, ParallelPlan& p) {
     if (p.recompute_parts != 0 && p.recompute == Recompute::full) {
         parallel.warning("recompute_parts", "has no effect with recompute = \"full\"");
     }
+    std::optional<std::int64_t> offloaded;
+    parallel.read("offload_layers", offloaded,
+                  "Layers of a stage whose activations wait in the host's memory for the backward "
+                  "pass",
+                  {.bound = Bound::count, .otherwise = "none"});
+    p.offload_layers = offloaded.value_or(0);
 }
 
 class PlanReader {

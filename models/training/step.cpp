@@ -37,9 +37,10 @@ struct Pass {
     double tensor = 0;
     double context = 0;
     double expert = 0;
+    double offload = 0;  // of a stage's layers together
 
     double kernels() const { return multiplications + attention + elementwise; }
-    double communication() const { return tensor + context + expert; }
+    double communication() const { return tensor + context + expert + offload; }
     double total() const { return kernels() + launch_wait + communication(); }
     Pass& add(double n, const Pass& each) {
         multiplications += n * each.multiplications;
@@ -49,6 +50,7 @@ struct Pass {
         tensor += n * each.tensor;
         context += n * each.context;
         expert += n * each.expert;
+        offload += n * each.offload;
         return *this;
     }
 };
@@ -328,8 +330,8 @@ void feed_forward_matrices(const TransformerModel& m, const ParallelPlan& p, con
             linear(copied, gates * f / split, h, local) + linear(copied, h, f / split, local);
         sum.part(recompute_experts, products);
         if (shared > 0) {
-            linear(tokens, gates * shared / t, h);
-            linear(tokens, h, shared / t);
+            const double first = linear(tokens, gates * shared / t, h);
+            sum.part(recompute_shared, first + linear(tokens, h, shared / t));
         }
         sum.moved += gpu.expert_traffic * copies * h / t + (gates + 1) * (copies * f + shared) / t;
         sum.kernels += 30;
@@ -457,6 +459,19 @@ struct Pipeline {
     double all = 0;  // one microbatch through all stages
 };
 
+// Activations leave behind a forward pass and come back behind a backward one; copy engines move them, which
+// take nothing from kernels and collectives.
+void wait_for_offload(const TransformerModel& m, const ParallelPlan& p, const Gpu& gpu,
+                      Stage& stage) {
+    if (p.offload_layers == 0) return;
+    const double moved =
+        offloaded_bytes(m, p, stage.layers) / gpu.host_bandwidth.bytes_per_second();
+    LayerWork& work = stage.work;
+    work.forward.offload = std::max(0.0, moved - work.forward.total() - stage.head / 3);
+    work.backward.offload =
+        std::max(0.0, moved - work.recompute.total() - work.backward.total() - stage.head * 2 / 3);
+}
+
 Pipeline pipeline_of(const TransformerModel& m, const ParallelPlan& p, Communicators& groups) {
     const LayerWork dense =
         m.expert_layers() < m.layers ? layer_work(m, p, groups, false) : LayerWork{};
@@ -486,6 +501,7 @@ Pipeline pipeline_of(const TransformerModel& m, const ParallelPlan& p, Communica
             stage.work.backward.add(further, layer.backward);
             stage.head = (1 + further) * head_seconds(m, p, groups.node().gpu);
         }
+        wait_for_offload(m, p, groups.node().gpu, stage);
         out.all += static_cast<double>(run.count) * stage.total();
         if (stage.total() > out.slowest.total()) out.slowest = stage;
     }
@@ -746,6 +762,8 @@ CriticalPath critical_path(const TransformerModel& m, const ParallelPlan& p, Com
          count * sum(work, &Pass::context)},
         {"expert all-to-all", StepKind::communication, p.expert > 1 ? expert_passes : 0,
          count * sum(work, &Pass::expert)},
+        {"activations to the host and back", StepKind::communication,
+         p.offload_layers > 0 ? 2 * count : 0, count * sum(work, &Pass::offload)},
         {"sends between stages", StepKind::communication, sends,
          sends > 0 ? sends * boundary_seconds(m, p, groups) : 0},
         {"gradients and weights", StepKind::communication,

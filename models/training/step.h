@@ -43,7 +43,7 @@ struct PathPart {
     double seconds = 0;         // of all of them
     bool memory_bound = false;  // computing that waits for HBM or for launches, not for multipliers
 };
-constexpr std::size_t path_parts = 14;
+constexpr std::size_t path_parts = 15;
 using CriticalPath = std::array<PathPart, path_parts>;
 
 // The step of `plan` on the nodes of `groups`; README.md has the equations. `optimizer_traffic` is bytes

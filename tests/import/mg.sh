@@ -14,6 +14,7 @@ ARGS=(
     --sequence-parallel
     --recompute-granularity selective
     --recompute-modules core_attn layernorm mla_up_proj shared_experts
+    --cpu-offloading --cpu-offloading-num-layers 2
     --bf16  # not fp16
     --rampup-batch-size 32 32 1000
     --save-interval 500 \

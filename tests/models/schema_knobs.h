@@ -322,6 +322,7 @@ inline const std::map<std::string, Knob> knobs = {
     {"job.parallel.recompute_layers",
      {{"job.parallel.recompute_layers=4"}, {"job.parallel.recompute=full"}}},
     {"job.parallel.recompute_parts", {{"job.parallel.recompute_parts=[\"feed_forward\"]"}}},
+    {"job.parallel.offload_layers", {{"job.parallel.offload_layers=40"}}},
     {"job.parallel.adapter_rank", {{"job.parallel.adapter_rank=16"}}},
     {"job.parallel.gather_in_fp8",
      {{"job.parallel.gather_in_fp8=true"},

@@ -254,6 +254,33 @@ TEST_CASE_FIXTURE(Stack, "what is computed again is paid for, part by part") {
           doctest::Approx(again(Recompute::full, 0) / 4));
 }
 
+TEST_CASE_FIXTURE(Stack, "activations on the host leave the GPU and wait for the link to it") {
+    const TransformerModel m = read_model(catalogue, "llama3_70b");
+    Node n = node("dgx_h100");
+    ParallelPlan p = on_64();
+    const StageLayers all{static_cast<double>(m.layers), 0};
+    const auto activations = [&](std::int64_t layers) {
+        p.offload_layers = layers;
+        return memory(m, p, n, "activations");
+    };
+    const double kept = activations(0);
+    CHECK(activations(m.layers / 4) == doctest::Approx(kept * 3 / 4));
+    CHECK(activations(m.layers) == doctest::Approx(0));
+    CHECK(activations(2 * m.layers) == doctest::Approx(0));
+    CHECK(host_bytes_per_gpu(m, p) == doctest::Approx(kept));
+    CHECK(offloaded_bytes(m, p, all) == doctest::Approx(kept));
+
+    const auto waited = [&](double gb_per_s) {
+        n.gpu.host_bandwidth = Bandwidth::bits_per_second(std::llround(gb_per_s * 8e9));
+        return part(m, p, n, "activations to the host and back");
+    };
+    CHECK(waited(1e5) == 0);
+    // Once nothing hides it, each further second on the link is seen, there and back.
+    const double moved = 2 * static_cast<double>(p.microbatches()) * kept;  // bytes
+    CHECK(waited(0.5) - waited(1) == doctest::Approx(moved / 1e9));
+    CHECK(node("gb200_nvl72").gpu.host_bandwidth > node("dgx_h100").gpu.host_bandwidth * 5.0);
+}
+
 TEST_CASE_FIXTURE(Stack, "recomputation that stops early leaves a dense layer's ending out") {
     const TransformerModel m = read_model(catalogue, "llama3_70b");
     const Node n = node("dgx_h100");

@@ -20,6 +20,7 @@ CELLS = {
     "32_nccl_summary_bars_and_nvls": ["op", "algo", "size", "busbw_GBps"],
     "73_oracle_network": ["oracle", "config", "quantity", "value", "unit"],
     "74_oracle_training_arithmetic": ["config", "value"],
+    "85_megatron_bridge": ["recompute"],
     "72_oracle_collectives_alpha_beta": ["collective", "n", "bytes", "time_s"],
 }
 ROWS = 8

@@ -80,11 +80,9 @@ void TrainingPlan::add_interleave() {
 
 // Parts of a layer by Megatron's names.
 void TrainingPlan::add_parts() {
-    constexpr std::pair<const char*, const char*> parts[] = {{"layernorm", "norms"},
-                                                             {"moe_act", "activation"},
-                                                             {"mla_up_proj", "latent_up"},
-                                                             {"mlp", "feed_forward"},
-                                                             {"moe", "experts"}};
+    constexpr std::pair<const char*, const char*> parts[] = {
+        {"layernorm", "norms"},  {"moe_act", "activation"}, {"mla_up_proj", "latent_up"},
+        {"mlp", "feed_forward"}, {"moe", "experts"},        {"shared_experts", "shared_experts"}};
     const TrainingArgument* modules = find("recompute_modules");
     if (modules == nullptr) {
         return part_.value("recompute", "\"selective\"", origin("recompute_granularity"));
@@ -132,6 +130,15 @@ void TrainingPlan::add_recompute() {
         part_.note(
             fmt::format("Not expressed: {}: groups of layers of which the input alone is kept.",
                         origin("recompute_num_layers")));
+    }
+}
+
+void TrainingPlan::add_offload() {
+    const char* key = "cpu_offloading_num_layers";
+    const TrainingArgument* given = find(key);
+    if (given == nullptr || given->values == std::vector<std::string>{"0"}) return;
+    if (const std::int64_t layers = count(key); layers > 0) {
+        part_.value("offload_layers", fmt::format("{}", layers), origin(key));
     }
 }
 
@@ -232,6 +239,7 @@ void TrainingPlan::add_plan() {
         part_.value("sequence_parallel", "false", "no sequence-parallel: Megatron's default");
     }
     add_recompute();
+    add_offload();
     add_overlap();
     add_precision();
     add_checkpoint();

@@ -41,6 +41,7 @@ class TrainingPlan : protected Importer {
     void add_flag(const char* ours, const char* theirs, bool means);
     void add_interleave();
     void add_recompute();
+    void add_offload();
     void add_parts();
     void add_overlap();
     void add_precision();

@@ -168,15 +168,8 @@ void TableRuns::add(std::size_t number) {
     std::vector<std::string> settings = options_.settings;
     for (const KeyTemplate& key : d_.set) settings.push_back(key.setting(columns));
     for (const Words& words : d_.words) {
-        const std::string* value = words.value(columns);
-        if (value == nullptr) {
-            throw RowError{words.columns.at(0),
-                           fmt::format("no word of it says what {} is", words.key)};
-        }
-        Value text;
-        text.kind = Value::Kind::string;
-        text.text = *value;
-        settings.push_back(words.key + "=" + toml_text(text));
+        std::string setting = words.setting(columns);
+        if (!setting.empty()) settings.push_back(std::move(setting));
     }
     for (const Change* change : changes) {
         for (const KeyTemplate& key : change->set) settings.push_back(key.setting(columns));

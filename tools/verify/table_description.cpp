@@ -24,6 +24,37 @@ std::string number_text(double value) {
     return fmt::format("{:.15g}", value);
 }
 
+std::string Words::setting(const Columns& row) const {
+    if (separators.empty()) {
+        const std::string* said = value(row);
+        if (said == nullptr) {
+            throw RowError{columns.at(0), fmt::format("no word of it says what {} is", key)};
+        }
+        Value text;
+        text.kind = Value::Kind::string;
+        text.text = *said;
+        return key + "=" + toml_text(text);
+    }
+    Value list;
+    list.kind = Value::Kind::array;
+    const std::string& text = row.text(columns.at(0));
+    for (const Found& found : find_all(text, fmt::format("[^{}]+", separators).c_str())) {
+        const std::string& piece = found[0];
+        const auto word = std::ranges::find_if(values, [&](const auto& each) {
+            return !match_pattern(piece, each.first.c_str()).empty();
+        });
+        if (word == values.end()) {
+            throw RowError{columns[0], fmt::format("nothing here reads '{}'", piece)};
+        }
+        for (const Found& name : find_all(word->second, "[^, ]+")) {
+            list.items.emplace_back();
+            list.items.back().kind = Value::Kind::string;
+            list.items.back().text = name[0];
+        }
+    }
+    return list.items.empty() ? "" : key + "=" + toml_text(list);
+}
+
 namespace {
 
 class DescriptionReader {
@@ -215,6 +246,10 @@ void DescriptionReader::read_words(Section& section) {
         {.required = true});
     section.read("otherwise", out.otherwise, "What the key is where no column has a word",
                  {.otherwise = "a row without a word can't be expressed"});
+    section.read("separators", out.separators,
+                 "The first column's text is cut at these, each piece is a word (a regular "
+                 "expression), and the key is a list of what they say, with commas between them",
+                 {.otherwise = "one word decides"});
     out.values = read_word_values(section, "What the key is, by word");
     section.finish();
     if (section.describing()) return;

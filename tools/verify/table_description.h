@@ -138,12 +138,17 @@ struct RowTest {
 };
 
 // What the words of a row's texts decide, a key or a column: of the first of the columns that has any, the
-// longest.
+// longest. With separators each piece of the first column's text is a word, as a regular expression, and the
+// key is a list of what they say; what says nothing of it is an empty text.
 struct Words {
     std::string key;
     std::vector<std::string> columns;
     std::string otherwise;
+    std::string separators;
     std::vector<std::pair<std::string, std::string>> values;  // by word
+
+    // Key and value; "" where nothing is said. Throws RowError for a word that isn't known.
+    std::string setting(const Columns& row) const;
 
     // Nothing where there is neither a word nor what to take otherwise.
     const std::string* value(const Columns& row) const {
