@@ -13,6 +13,8 @@ NodeFaults::NodeFaults(CampaignEngine& engine, const NodeFailures& spec,
       id_(engine.add(*this, "nodes")),
       nodes_(static_cast<std::size_t>(nodes)),
       history_(spec.quarantine, nodes),
+      outages_on_(nodes_),
+      mended_(nodes_),
       repairs_(causes.size()) {
     if (spec.lemons.fraction > 0) {
         RandomStream stream(seed, replica, "lemon");
@@ -66,9 +68,26 @@ void NodeFaults::strike_domain(const Strike& strike, std::int64_t waves_left) {
     if (waves_left > 0 && strike.slot + 1 < domains.count()) {
         schedule(cause.staged.every, next_wave, number);
     }
+    if (takes_nodes(strike)) {
+        for (const std::int64_t node : nodes_of(outages_[number])) {
+            ++outages_on_[static_cast<std::size_t>(node)];
+        }
+    }
     outage_begins(number);
     if (takes_nodes(strike)) mend(nodes_ + number, strike);
     outage_is_felt(number);
+}
+
+void NodeFaults::end_outage(std::size_t number) {
+    for (const std::int64_t member : nodes_of(outages_[number])) {
+        const auto node = static_cast<std::size_t>(member);
+        if (--outages_on_[node] > 0) continue;
+        if (mended_[node]) {
+            mended(node, *mended_[node]);
+        } else {
+            outages_over(node);
+        }
+    }
 }
 
 // ---- out of service ----
@@ -80,6 +99,19 @@ void NodeFaults::send_away(std::size_t node, const Strike& strike) {
         lemon_[node] = false;
     }
     if (!lock_out(node)) mend(node, strike);
+}
+
+void NodeFaults::wait_for_outages(std::size_t node) {
+    mended_[node] = true;
+    if (outages_on_[node] == 0) schedule({}, node_is_back, node);
+}
+
+// It is back as soon as no outage is on it.
+void NodeFaults::mended(std::size_t node, bool sound) {
+    mended_[node] = sound;
+    if (outages_on_[node] > 0) return;
+    mended_[node].reset();
+    come_back(node, sound);
 }
 
 bool NodeFaults::lock_out(std::size_t node) {
@@ -105,8 +137,8 @@ void NodeFaults::mend(std::size_t item, const Strike& strike) {
 
 void NodeFaults::repaired(std::int64_t item, bool sound) {
     const auto number = static_cast<std::size_t>(item);
-    if (number >= nodes_) return outage_ends(number - nodes_);
-    come_back(number, sound);
+    if (number >= nodes_) return end_outage(number - nodes_);
+    mended(number, sound);
 }
 
 NodeFailureCounts NodeFaults::counts() const {
@@ -119,10 +151,10 @@ void NodeFaults::handle(std::uint32_t event) {
     const std::size_t index = event / kinds;
     switch (event % kinds) {
         case node_is_back:
-            come_back(index, true);
+            mended(index, true);
             break;
         case outage_is_over:
-            outage_ends(index);
+            end_outage(index);
             break;
         case next_wave: {
             Strike next = outages_[index].strike;

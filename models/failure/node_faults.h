@@ -53,7 +53,8 @@ class NodeFaults : public CampaignEngine::Component,
     // All nodes of the outage's domain fail together: first they break, then whoever uses them is told.
     virtual void outage_begins(std::size_t outage) = 0;
     virtual void outage_is_felt(std::size_t outage) = 0;
-    virtual void outage_ends(std::size_t outage) = 0;
+    // The last outage on a node that has not left is over.
+    virtual void outages_over(std::size_t node) = 0;
     virtual void come_back(std::size_t node, bool sound) = 0;
     virtual void handle_own(std::uint32_t kind, std::size_t index) = 0;
     // A node waits in the repair shop, as broken as it is.
@@ -68,6 +69,8 @@ class NodeFaults : public CampaignEngine::Component,
     EventId schedule(Duration after, std::uint32_t kind, std::size_t index);
     // A node that was struck leaves: to quarantine, repair or a reset.
     void send_away(std::size_t node, const Strike& strike);
+    // It leaves with nothing but an outage: it is back when no outage is on it.
+    void wait_for_outages(std::size_t node);
     // One that fails too often stays out, for good or until it has been inspected. True if it does.
     bool lock_out(std::size_t node);
     const Outage& outage(std::size_t number) const { return outages_[number]; }
@@ -84,6 +87,8 @@ class NodeFaults : public CampaignEngine::Component,
   private:
     static constexpr std::uint32_t kinds = 8;
     void strike_domain(const Strike& strike, std::int64_t waves_left);
+    void end_outage(std::size_t number);
+    void mended(std::size_t node, bool sound);
     void mend(std::size_t item, const Strike& strike);  // outages are numbered after the nodes
 
     const NodeFailures& spec_;
@@ -94,6 +99,9 @@ class NodeFaults : public CampaignEngine::Component,
     FailureHistory history_;
     std::vector<bool> lemon_;
     std::vector<Outage> outages_;
+    std::vector<std::int32_t> outages_on_;  // of each node: how many are not over
+    std::vector<std::optional<bool>>
+        mended_;  // of each that waits for their end: whether it is sound
     std::vector<std::int64_t> repairs_;
     NodeFailureCounts counts_;
 };

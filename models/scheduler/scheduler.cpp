@@ -46,15 +46,7 @@ void NodePool::remove(const Strike& strike, const FailureCause& cause) {
     leave_job(strike.slot);
     broken_.erase(node);
     go_out(node, cause);
-    const auto shaded = shaded_.find(node);
-    if (shaded == shaded_.end()) {
-        send_away(node, strike);
-        return;
-    }
-    Shade& shade = shades_[shaded->second];
-    shaded_.erase(shaded);
-    shade.out.push_back(node);
-    if (shade.over) schedule({}, node_is_back, node);
+    shaded_.erase(node) > 0 ? wait_for_outages(node) : send_away(node, strike);
 }
 
 void NodePool::misjudge(const Strike& strike, std::int64_t blamed, const FailureCause& cause) {
@@ -105,13 +97,11 @@ NodeSupply::Struck NodePool::still_broken() {
         }
         return struck;
     }
-    for (const auto& [node, number] : shaded_) {
-        if (shades_[number].over || shades_[number].noticed) continue;
-        add(node, outage(number).strike);
+    for (const auto& [node, shaded] : shaded_) {
+        if (!shaded.noticed) add(node, shaded.strike);
     }
     for (const std::int64_t slot : struck.slots) {
-        const auto shaded = shaded_.find(slots_[static_cast<std::size_t>(slot)]);
-        if (shaded != shaded_.end()) shades_[shaded->second].noticed = true;
+        shaded_.at(slots_[static_cast<std::size_t>(slot)]).noticed = true;
     }
     return struck;
 }
@@ -136,15 +126,17 @@ void NodePool::strike_node(const Strike& strike) {
 
 void NodePool::outage_begins(std::size_t number) {
     const Outage& it = outage(number);
-    const bool leave = takes_nodes(it.strike);
-    shades_.resize(number + 1);
+    if (!takes_nodes(it.strike)) return;
     for (const std::int64_t member : nodes_of(it)) {
         const auto node = static_cast<std::uint32_t>(member);
-        if (place_[node] >= 0 && leave) shaded_[node] = number;
-        if (place_[node] != spare || !leave) continue;
-        take_spare(node);
-        go_out(node, cause_of(it.strike));
-        shades_[number].out.push_back(node);
+        if (place_[node] >= 0) {
+            Shaded& shaded = shaded_[node];
+            if (!shaded.noticed) shaded.strike = it.strike;
+        } else if (place_[node] == spare) {
+            take_spare(node);
+            go_out(node, cause_of(it.strike));
+            wait_for_outages(node);
+        }
     }
 }
 
@@ -156,8 +148,11 @@ void NodePool::outage_is_felt(std::size_t number) {
     }
     if (struck.slots.empty()) return;
     struck.strike.slot = struck.slots.front();
-    const bool noticed = waiter_->nodes_failed(struck);
-    shades_[number].noticed = noticed && takes_nodes(struck.strike);
+    if (!waiter_->nodes_failed(struck)) return;
+    for (const std::int64_t member : nodes_of(outage(number))) {
+        const auto shaded = shaded_.find(static_cast<std::uint32_t>(member));
+        if (shaded != shaded_.end()) shaded->second.noticed = true;
+    }
 }
 
 // ---- out of service ----
@@ -179,12 +174,10 @@ void NodePool::repaired(std::int64_t item, bool sound) {
     NodeFaults::repaired(item, sound);
 }
 
-void NodePool::outage_ends(std::size_t number) {
-    shades_[number].over = true;
-    for (const std::size_t node : std::exchange(shades_[number].out, {})) come_back(node, true);
-    // A job that was down meanwhile never knew.
-    if (shades_[number].noticed) return;
-    std::erase_if(shaded_, [&](const auto& shaded) { return shaded.second == number; });
+// A job that was down meanwhile never knew.
+void NodePool::outages_over(std::size_t node) {
+    const auto shaded = shaded_.find(static_cast<std::uint32_t>(node));
+    if (shaded != shaded_.end() && !shaded->second.noticed) shaded_.erase(shaded);
 }
 
 void NodePool::handle_own(std::uint32_t, std::size_t) {

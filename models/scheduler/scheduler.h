@@ -84,11 +84,10 @@ class NodePool : public NodeFaults, public NodeSupply {
     Outcome outcome() const;
 
   private:
-    // A failed domain: its nodes are back when what they share is.
-    struct Shade {
-        std::vector<std::size_t> out{};  // that wait for its end
-        bool noticed = false;            // by the job, which will let go of its nodes
-        bool over = false;
+    // A node in an outage that has not left the job.
+    struct Shaded {
+        Strike strike;
+        bool noticed = false;  // by the job, which will let go of it
     };
     static constexpr std::int32_t spare = -1;
     static constexpr std::int32_t out = -2;
@@ -97,7 +96,7 @@ class NodePool : public NodeFaults, public NodeSupply {
     void strike_node(const Strike& strike) override;
     void outage_begins(std::size_t outage) override;
     void outage_is_felt(std::size_t outage) override;
-    void outage_ends(std::size_t outage) override;
+    void outages_over(std::size_t node) override;
     void come_back(std::size_t node, bool sound) override;
     void handle_own(std::uint32_t kind, std::size_t index) override;
     void in_shop(std::size_t node, const Strike& strike) override;
@@ -111,12 +110,11 @@ class NodePool : public NodeFaults, public NodeSupply {
     Ledger& ledger_;
     Waiter* waiter_ = nullptr;
 
-    std::vector<std::uint32_t> slots_;             // the job's node in each slot
-    std::vector<std::int32_t> place_;              // of each node: its slot, or spare, or out
-    std::deque<std::uint32_t> spares_;             // taken from the back, returned to the front
-    std::map<std::uint32_t, Strike> broken_;       // in the job or spare, and nobody knows
-    std::map<std::uint32_t, std::size_t> shaded_;  // nodes in an outage that have not left the job
-    std::vector<Shade> shades_;                    // by outage
+    std::vector<std::uint32_t> slots_;        // the job's node in each slot
+    std::vector<std::int32_t> place_;         // of each node: its slot, or spare, or out
+    std::deque<std::uint32_t> spares_;        // taken from the back, returned to the front
+    std::map<std::uint32_t, Strike> broken_;  // in the job or spare, and nobody knows
+    std::map<std::uint32_t, Shaded> shaded_;
     std::int64_t in_repair_ = 0;
     Instant booked_until_{};
     std::vector<NodeAbsence>* absences_ = nullptr;

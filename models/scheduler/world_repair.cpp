@@ -15,9 +15,7 @@ WorldRepair::WorldRepair(CampaignEngine& engine, const WorldSpec& spec,
       cluster_(cluster),
       owner_(owner),
       ails_(cluster.nodes().size()),
-      silence_(cluster.nodes().size()),
-      outages_on_(cluster.nodes().size()),
-      mended_(cluster.nodes().size()) {
+      silence_(cluster.nodes().size()) {
     for (std::size_t i = 0; i < causes.size(); ++i) {
         sources_.push_back(std::make_unique<FailureSource>(
             engine, *this, i, causes[i], std::ssize(cluster.nodes()), spec.lemons.rate_multiplier,
@@ -131,7 +129,6 @@ void WorldRepair::outage_begins(std::size_t number) {
     for (const std::int64_t member : nodes_of(it)) {
         const auto node = static_cast<NodeIndex>(member);
         if (breaks(node, {it.strike, true})) felt_[number].push_back(node);
-        if (takes_nodes(it.strike)) ++outages_on_[node];
     }
 }
 
@@ -220,20 +217,12 @@ void WorldRepair::go_out(NodeIndex node) {
     corrupting_.erase(node);
     blamed_.erase(node);
     const Ailment& ailment = ails_[node];
-    if (ailment.shared) {
-        mended_[node] = true;
-        if (outages_on_[node] == 0) schedule({}, node_is_back, node);
-        return;
-    }
-    send_away(node, ailment.strike);
+    ailment.shared ? wait_for_outages(node) : send_away(node, ailment.strike);
 }
 
 // One that is not sound fails the job that gets it, unless a check comes first, or makes its numbers wrong.
 void WorldRepair::come_back(std::size_t index, bool sound) {
     const auto node = static_cast<NodeIndex>(index);
-    mended_[node] = sound;
-    if (outages_on_[node] > 0) return;
-    mended_[node].reset();
     const bool corrupts = !sound && causes_[cause(node)].silent;
     owner_.before_node_changes(node);
     cluster_.set_broken(node, !sound && !corrupts);
@@ -246,22 +235,17 @@ void WorldRepair::come_back(std::size_t index, bool sound) {
     }
 }
 
-// Nodes that nobody has taken out meanwhile, and nobody uses, are sound again. On those in use jobs have
-// failed: whoever looks finds them broken, and they are back at once.
-void WorldRepair::outage_ends(std::size_t number) {
-    for (const std::int64_t member : nodes_of(outage(number))) {
-        const auto node = static_cast<NodeIndex>(member);
-        if (--outages_on_[node] > 0) continue;
-        const WorldNode& n = cluster_.node(node);
-        if (n.state == NodeState::repair) {
-            if (mended_[node]) come_back(node, *mended_[node]);
-        } else if (n.broken && ails_[node].shared && !cluster_.in_use(node)) {
-            owner_.before_node_changes(node);
-            cluster_.set_broken(node, false);
-            engine_.cancel(silence_[node]);
-            owner_.after_node_changed(node);
-        }
-    }
+// A node that nobody uses is sound again. On one in use jobs have failed: whoever looks finds it broken, and
+// it is back at once.
+void WorldRepair::outages_over(std::size_t index) {
+    const auto node = static_cast<NodeIndex>(index);
+    const WorldNode& n = cluster_.node(node);
+    const bool out = n.state == NodeState::repair || cluster_.in_use(node);
+    if (out || !n.broken || !ails_[node].shared) return;
+    owner_.before_node_changes(node);
+    cluster_.set_broken(node, false);
+    engine_.cancel(silence_[node]);
+    owner_.after_node_changed(node);
 }
 
 void WorldRepair::handle_own(std::uint32_t kind, std::size_t index) {

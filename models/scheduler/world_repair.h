@@ -98,7 +98,7 @@ class WorldRepair : public NodeFaults, public FailureSource::Target, public Slow
     void strike_node(const Strike& strike) override;
     void outage_begins(std::size_t outage) override;
     void outage_is_felt(std::size_t outage) override;
-    void outage_ends(std::size_t outage) override;
+    void outages_over(std::size_t node) override;
     void come_back(std::size_t node, bool sound) override;
     void handle_own(std::uint32_t kind, std::size_t index) override;
     void corrupt(NodeIndex node, const Strike& strike);
@@ -120,9 +120,6 @@ class WorldRepair : public NodeFaults, public FailureSource::Target, public Slow
     std::vector<Ailment> ails_;                    // of each broken node
     std::vector<EventId> silence_;                 // of each
     std::vector<std::vector<NodeIndex>> felt_;     // of each outage: the nodes that it broke
-    std::vector<std::int32_t> outages_on_;         // of each node: how many are not over
-    std::vector<std::optional<bool>>
-        mended_;  // of each that waits for their end: whether it is sound
     Duration heartbeat_{};
 };
 

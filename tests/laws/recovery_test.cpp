@@ -164,6 +164,13 @@ reset_time = "2 h"
     CHECK(node_hours(r, Category::spare) == doctest::Approx(2 * 98).epsilon(1e-12));
     CHECK(r.job.interruptions[1] == 1);
 
+    // Two outages, from 10 to 12 h and from 11 to 13 h: it is back when both are over.
+    const ReplicaResult overlapping =
+        run(eight + rack + injected("10 h", "breaker", 1) + injected("11 h", "breaker", 1),
+            {"job.nodes=6"});
+    CHECK(node_hours(overlapping, Category::repair) == doctest::Approx(4 * 3).epsilon(1e-12));
+    CHECK(node_hours(overlapping, Category::requeue_wait) == doctest::Approx(4 * 3).epsilon(1e-12));
+
     // A rollout goes from the first rack to the second an hour later: two and one hour of waiting.
     const std::string staged = rack + "further_domains = 1\nfurther_every = \"3 h\"\n";
     const ReplicaResult both = run(eight + staged + injected("10 h", "breaker", 0));
