@@ -63,10 +63,10 @@ class StoreService : public CampaignEngine::Component {
     class Client {  // who hears of a transfer
       public:
         virtual ~Client() = default;
-        // Both come as events of their own, never from within a call.
+        // Both come as events of their own, never from within a call; the second to who opens streams.
         // It has ended; its walls say what it waited for. The id may be given to another afterwards.
         virtual void transfer_done(TransferId transfer, const WallTimes& walls) = 0;
-        virtual void supply_changed(TransferId stream, Bandwidth rate) = 0;
+        virtual void supply_changed(TransferId /*stream*/, Bandwidth /*rate*/) {}
     };
 
     explicit StoreService(CampaignEngine& engine);

@@ -10,6 +10,17 @@ namespace railyard {
 
 using Copy = SavedStates::State::Copy;
 
+namespace {
+
+// What takes so long for a whole state, for these bytes of one.
+Duration part_of(Duration whole, Bytes bytes, Bytes state) {
+    const double share = static_cast<double>(bytes.count()) /
+                         static_cast<double>(std::max<std::int64_t>(1, state.count()));
+    return from_seconds(seconds(whole) * share);
+}
+
+}  // namespace
+
 Checkpointer::Checkpointer(CampaignEngine& engine, StoreService& stores, std::size_t client,
                            const CheckpointSpec& spec, std::int64_t nodes, Job& job)
     : Checkpointer(PartClock{engine, engine.add(*this, "checkpoints")}, stores, client, spec, nodes,
@@ -125,12 +136,6 @@ void Checkpointer::handle(std::uint32_t kind) {
 
 // ---- from tier to tier ----
 
-Duration Checkpointer::part_of(Duration whole, Bytes bytes) const {
-    const double share = static_cast<double>(bytes.count()) /
-                         static_cast<double>(std::max<std::int64_t>(1, spec_.size.count()));
-    return from_seconds(seconds(whole) * share);
-}
-
 void Checkpointer::start_move(std::int64_t number, std::size_t tier, bool stalls) {
     SavedStates::State& state = *states_.find(number);
     state.copies[tier] = Copy::moving;
@@ -146,7 +151,7 @@ void Checkpointer::start_move(std::int64_t number, std::size_t tier, bool stalls
         cap(tier, spec);
         move.transfer = stores_.start(client_, spec, *this);
     } else {
-        const Duration time = part_of(spec_.tiers[tier].write_time, state.bytes);
+        const Duration time = part_of(spec_.tiers[tier].write_time, state.bytes, spec_.size);
         move.ends =
             clock_.schedule(clock_.now() + time, tier_done + static_cast<std::uint32_t>(tier));
     }
@@ -155,7 +160,7 @@ void Checkpointer::start_move(std::int64_t number, std::size_t tier, bool stalls
 
 // Steps on the same network leave an upload less.
 void Checkpointer::cap(std::size_t tier, TransferSpec& write) const {
-    if (!uploads(moves_[tier])) return;
+    if (!moves_[tier].uploads()) return;
     const Bandwidth steps_leave = steps_run_ ? spec_.tiers[tier].beside_steps : unlimited;
     const Bandwidth beside = std::min(steps_leave, uploads_cap_);
     if (beside >= write.cap) return;
@@ -173,13 +178,13 @@ void Checkpointer::steps_run(bool run) {
 void Checkpointer::limit_uploads(Bandwidth cap) {
     if (std::exchange(uploads_cap_, cap) == cap) return;
     for (std::size_t tier = 0; tier < moves_.size(); ++tier) {
-        if (uploads(moves_[tier])) cap_upload(tier);
+        if (moves_[tier].uploads()) cap_upload(tier);
     }
 }
 
 const TransferSpec* Checkpointer::upload() const {
     for (std::size_t tier = 0; tier < moves_.size(); ++tier) {
-        if (to_store(tier) && uploads(moves_[tier])) return &spec_.tiers[tier].write;
+        if (to_store(tier) && moves_[tier].uploads()) return &spec_.tiers[tier].write;
     }
     return nullptr;
 }
@@ -256,7 +261,8 @@ void Checkpointer::arrived(std::int64_t number, std::size_t tier) {
 }
 
 void Checkpointer::count_uploads() {
-    const auto now = std::ranges::count_if(moves_, [&](const Move& move) { return uploads(move); });
+    const auto now =
+        std::ranges::count_if(moves_, [&](const Move& move) { return move.uploads(); });
     const bool before = uploading();
     uploads_ = now;
     if (uploading() != before) job_.uploads_changed();
@@ -280,33 +286,23 @@ bool Checkpointer::idle() const {
     return buffers_.empty();
 }
 
-void Checkpointer::hold(bool held) {
-    stores_.set_held(client_, held);
-}
-
 // ---- failures ----
 
-Bytes Checkpointer::moved_by_now(std::size_t tier) {
+StoreService::Progress Checkpointer::progress(std::size_t tier) {
     const Move& move = moves_[tier];
-    if (to_store(tier)) return stores_.progress(move.transfer).moved;
+    if (to_store(tier)) return stores_.progress(move.transfer);
     const Duration elapsed = clock_.now() - move.begun;
     const Duration whole = spec_.tiers[tier].write_time;
     const double share = whole > Duration{} ? seconds(elapsed) / seconds(whole) : 0;
     const Bytes bytes = states_.find(move.number)->bytes;
-    return std::min(bytes,
-                    Bytes::of(std::llround(share * static_cast<double>(spec_.size.count()))));
-}
-
-WallTimes Checkpointer::walls_by_now(std::size_t tier) {
-    if (to_store(tier)) return stores_.progress(moves_[tier].transfer).walls;
-    WallTimes walls;
-    walls[spec_.tiers[tier].write_wall] = clock_.now() - moves_[tier].begun;
-    return walls;
+    const auto moved = std::llround(share * static_cast<double>(spec_.size.count()));
+    StoreService::Progress out{std::min(bytes, Bytes::of(moved)), {}};
+    out.walls[spec_.tiers[tier].write_wall] = elapsed;
+    return out;
 }
 
 void Checkpointer::break_off(std::size_t tier) {
-    const Bytes reached = moved_by_now(tier);
-    const WallTimes walls = walls_by_now(tier);
+    const auto [reached, walls] = progress(tier);
     const Move move = std::exchange(moves_[tier], {});
     if (to_store(tier)) {
         stores_.cancel(move.transfer);
@@ -397,7 +393,7 @@ void Checkpointer::restore(bool state) {
         spec.bytes = choice.bytes;
         reads_.begin(spec);
     } else {
-        const Duration time = part_of(spec_.tiers[choice.tier].read_time, choice.bytes);
+        const Duration time = part_of(spec_.tiers[choice.tier].read_time, choice.bytes, spec_.size);
         reading_locally_ = true;
         restore_ends_ = clock_.schedule(clock_.now() + time, restore_done);
     }
@@ -418,9 +414,10 @@ void Checkpointer::end() {
     for (std::size_t tier = 0; tier < moves_.size(); ++tier) {
         TierBytes bytes = states_.bytes(tier);
         if (moves_[tier].number != 0) {
-            bytes.in_flight = moved_by_now(tier);
-            bytes.written = bytes.written + bytes.in_flight;
-            (moves_[tier].stalls ? outcome_.stall : outcome_.upload).add(walls_by_now(tier));
+            const auto [moved, walls] = progress(tier);
+            bytes.in_flight = moved;
+            bytes.written = bytes.written + moved;
+            (moves_[tier].stalls ? outcome_.stall : outcome_.upload).add(walls);
         }
         RY_CHECK(bytes.written == bytes.safe + bytes.expired + bytes.lost + bytes.in_flight);
         outcome_.tiers.push_back(bytes);

@@ -88,13 +88,11 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     void give_up_after(std::int64_t steps);  // states with more are worth nothing
     // And reads it back, with what else a start reads; or this alone.
     void restore(bool state = true);
-    void hold(bool held);  // the job's network to the stores stands still
-    void end();            // counts what is in flight; call once
+    void end();  // counts what is in flight; call once
     const CheckpointOutcome& outcome() const { return outcome_; }
 
     void handle(std::uint32_t kind) override;
     void transfer_done(StoreService::TransferId transfer, const WallTimes& walls) override;
-    void supply_changed(StoreService::TransferId, Bandwidth) override {}
 
   protected:
     void waited(Duration time, Wall wall);  // by the job, for what this does
@@ -111,14 +109,12 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
         StoreService::TransferId transfer = StoreService::no_transfer;
         Instant begun{};
         EventId ends;  // of a place on the nodes
+
+        bool uploads() const { return number != 0 && from_nodes && !stalls; }
     };
 
-    Duration part_of(Duration whole, Bytes bytes) const;  // whole: for a whole state
     bool to_store(std::size_t tier) const { return !on_nodes(spec_.tiers[tier].place); }
     void start_move(std::int64_t number, std::size_t tier, bool stalls);
-    bool uploads(const Move& move) const {
-        return move.number != 0 && move.from_nodes && !move.stalls;
-    }
     void cap(std::size_t tier, TransferSpec& write) const;
     void cap_upload(std::size_t tier);
     void moved(std::size_t tier, const WallTimes& walls);
@@ -130,8 +126,7 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     void count_uploads();
     void restore_part_done();
     void forget_after(std::int64_t number);
-    Bytes moved_by_now(std::size_t tier);
-    WallTimes walls_by_now(std::size_t tier);
+    StoreService::Progress progress(std::size_t tier);
 
     StoreService& stores_;
     std::size_t client_;

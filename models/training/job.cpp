@@ -67,6 +67,7 @@ TrainingJob::TrainingJob(CampaignEngine& engine, const JobSpec& spec,
       id_(engine.add(*this, "job")),
       schedule_(stages_of(spec)),
       pauses_(spec.pauses),
+      stores_(stores),
       client_(stores.add_client(spec.network.read, spec.network.write)),
       checkpointer_(engine, stores, client_, spec.checkpoint, spec.nodes, *this) {
     RY_CHECK(spec.step.duration() > Duration{});
@@ -311,10 +312,6 @@ void TrainingJob::keep(std::int64_t steps) {
 void TrainingJob::begin_checkpoint() {
     enter(JobPhase::checkpointing);
     checkpointer_.save(done_, stop_pending());
-}
-
-void TrainingJob::stall_over() {
-    after_checkpoint();
 }
 
 void TrainingJob::after_checkpoint() {

@@ -241,10 +241,10 @@ class TrainingJob : public CampaignEngine::Component,
     void node_available() override;
 
     void safe(const SavedStates::State& state) override;
-    void stall_over() override;
+    void stall_over() override { after_checkpoint(); }
     void uploads_changed() override;
     void moved_on() override;
-    void restored() override;
+    void restored() override { resume(); }
     void data_wait_changed() override;
     void network_changed() override;
     void pace_changed(std::size_t slot) override;
@@ -397,6 +397,7 @@ class TrainingJob : public CampaignEngine::Component,
     std::optional<Duration> planned_stop_;      // for a stage or a pause; so long
     std::optional<std::size_t> pause_to_stop_;  // the pause that it is for
 
+    StoreService& stores_;
     std::size_t client_;  // its nodes, among the stores'
     Saver checkpointer_;
     std::optional<DataFeed> feed_;

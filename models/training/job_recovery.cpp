@@ -75,12 +75,12 @@ void TrainingJob::hold_up(const Strike& strike, const Storm& storm) {
     end_phase_after(storm.stall, phase_end);
     if (storm.stalls_storage) {
         network_held_ = true;
-        checkpointer_.hold(true);
+        stores_.set_held(client_, true);
     }
 }
 
 void TrainingJob::release_network() {
-    if (std::exchange(network_held_, false)) checkpointer_.hold(false);
+    if (std::exchange(network_held_, false)) stores_.set_held(client_, false);
 }
 
 // A storm is over: what it held up goes on.
@@ -261,10 +261,6 @@ void TrainingJob::begin_restore() {
         if (saves()) checkpointer_.give_up_newer();
         end_phase_after(span_of(JobPhase::restore), phase_end);
     }
-}
-
-void TrainingJob::restored() {
-    resume();
 }
 
 // ---- nodes come and go ----

@@ -45,7 +45,6 @@ struct Job : DataFeed::Job, StoreService::Client {
     }
     void first_batch_there() override {}
     void transfer_done(StoreService::TransferId, const WallTimes&) override {}
-    void supply_changed(StoreService::TransferId, Bandwidth) override {}
     StoreService::TransferId somebody_reads() {
         TransferSpec bulk;
         bulk.direction = Direction::read;

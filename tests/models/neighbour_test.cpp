@@ -31,7 +31,6 @@ struct Store : StoreService::Client {
         ended = seconds(engine.now().time_since_epoch());
         walls = waited;
     }
-    void supply_changed(StoreService::TransferId, Bandwidth) override {}
     void write(std::int64_t gigabytes, std::int64_t weight) {
         TransferSpec mine;
         mine.bytes = Bytes::of(gigabytes * 1'000'000'000);

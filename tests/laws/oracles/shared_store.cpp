@@ -2,7 +2,6 @@
 
 #include "models/storage/storage.h"
 #include "sim/cancel.h"
-#include "sim/check.h"
 
 namespace railyard {
 
@@ -39,9 +38,6 @@ class Readers : public CampaignEngine::Component, public StoreService::Client {
         const StreamJob& job = jobs_[job_of_[transfer]];
         slowdowns_[job_of_[transfer]] =
             seconds(engine_.now() - Instant(job.submit)) / seconds(job.duration);
-    }
-    void supply_changed(StoreService::TransferId, Bandwidth) override {
-        RY_UNREACHABLE("nobody opens a stream");
     }
     std::vector<double> slowdowns() const { return slowdowns_; }
 
