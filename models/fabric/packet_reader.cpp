@@ -79,9 +79,19 @@ const char* control_of(NetworkKind kind) {
     return "none";
 }
 
+// "leaf-0 (sn5400_spectrum4), like spine-0": one message for all kinds of switches that have a problem.
+std::string names_of(const Topology& topology, const std::vector<BufferPlan>& plans) {
+    const VertexId first = plans[0].at;
+    std::string text =
+        fmt::format("{} ({})", topology.name(first), topology.switch_model(first).name);
+    if (plans.size() > 1) text += fmt::format(", like {}", topology.name(plans[1].at));
+    if (plans.size() > 2) text += fmt::format(" and {} more", plans.size() - 2);
+    return text;
+}
+
 }  // namespace
 
-PacketReader::PacketReader(Section& network, NetworkKind kind, std::optional<Routing> routing)
+PacketKeys::PacketKeys(Section& network, NetworkKind kind, std::optional<Routing> routing)
     : network_(network),
       kind_(kind),
       flow_control_(flow_control_of(kind)),
@@ -114,7 +124,7 @@ PacketReader::PacketReader(Section& network, NetworkKind kind, std::optional<Rou
     read_switches(network);
 }
 
-void PacketReader::read_buffer(Section& buffer) {
+void PacketKeys::read_buffer(Section& buffer) {
     buffer.read("size", buffer_size_, "Packet buffer of each switch",
                 {.bound = Bound::positive, .otherwise = "the switch's, from the catalogue"});
     buffer.read("alpha", alpha_,
@@ -138,7 +148,7 @@ void PacketReader::read_buffer(Section& buffer) {
     buffer.finish();
 }
 
-void PacketReader::read_pfc(Section& pfc) {
+void PacketKeys::read_pfc(Section& pfc) {
     pfc.read("enabled", pfc_enabled_, "false: what finds no room is lost");
     read_priority(pfc, "priority", priority_, "IEEE 802.1p priority of the job's packets, 0 to 7");
     pfc.read("headroom", headroom_,
@@ -158,7 +168,7 @@ void PacketReader::read_pfc(Section& pfc) {
     pfc.finish();
 }
 
-void PacketReader::read_ecn_keys(Section& ecn) {
+void PacketKeys::read_ecn_keys(Section& ecn) {
     ecn_profile_ = "alibaba_per_25g";
     ecn.name("profile", ecn_profile_, with_none(Catalogue::names("ecn")), "an ECN profile",
              "Marking thresholds of the switches' queues");
@@ -173,7 +183,7 @@ void PacketReader::read_ecn_keys(Section& ecn) {
     ecn.finish();
 }
 
-void PacketReader::read_congestion(Section& congestion) {
+void PacketKeys::read_congestion(Section& congestion) {
     control_ = control_of(kind_);
     congestion.name(
         "control", control_, congestion_names(), "a congestion control",
@@ -195,7 +205,7 @@ void PacketReader::read_congestion(Section& congestion) {
     congestion.finish();
 }
 
-void PacketReader::read_cct(Section& congestion) {
+void PacketKeys::read_cct(Section& congestion) {
     congestion.read("cct_timer", cct_timer_,
                     "After so long a sender goes back by one place in its table of gaps "
                     "(infiniband_cc)",
@@ -214,7 +224,7 @@ void PacketReader::read_cct(Section& congestion) {
     keep_within(congestion, "cct_limit", cct_limit_, limit_max);
 }
 
-void PacketReader::read_watchdog_keys(Section& watchdog) {
+void PacketKeys::read_watchdog_keys(Section& watchdog) {
     watchdog_profile_ = "sonic";
     watchdog.name("profile", watchdog_profile_, Catalogue::names("pfc_watchdog"),
                   "a watchdog profile", "The switches' PFC watchdog");
@@ -254,7 +264,7 @@ void read_three_bits(Section& section, const char* key, std::optional<std::int64
 
 }  // namespace
 
-void PacketReader::read_transport(Section& transport) {
+void PacketKeys::read_transport(Section& transport) {
     transport.read("timeout", timeout_,
                    "Exponent t of the retransmission timeout, 4.096 us x 2^t (NCCL_IB_TIMEOUT)",
                    {.bound = Bound::positive, .otherwise = "NCCL's, from the catalogue"});
@@ -298,7 +308,7 @@ void PacketReader::read_transport(Section& transport) {
     transport.finish();
 }
 
-void PacketReader::read_entropy(Section& transport) {
+void PacketKeys::read_entropy(Section& transport) {
     entropy_ = entropy_names().front();
     transport.name("entropy", entropy_, entropy_names(), "a choice of entropy values",
                    "How senders spread packets over paths (routing = \"entropy\")");
@@ -314,7 +324,7 @@ void PacketReader::read_entropy(Section& transport) {
     entropy_values_.reset();
 }
 
-void PacketReader::read_trimming(Section& trimming) {
+void PacketKeys::read_trimming(Section& trimming) {
     trimming.read("enabled", trims_,
                   "A packet that finds no room loses its payload, and its header goes on first; "
                   "false: it is lost (ultra_ethernet)");
@@ -328,7 +338,7 @@ void PacketReader::read_trimming(Section& trimming) {
     trimming.finish();
 }
 
-void PacketReader::read_credit_keys(Section& credits) {
+void PacketKeys::read_credit_keys(Section& credits) {
     credits.read("vl_buffer", vl_buffer_, "Buffer of each virtual lane of a port (InfiniBand)",
                  {.bound = Bound::positive, .otherwise = "from the catalogue"});
     credits.read(
@@ -352,7 +362,7 @@ void PacketReader::read_credit_keys(Section& credits) {
     credits.finish();
 }
 
-void PacketReader::read_switches(Section& network) {
+void PacketKeys::read_switches(Section& network) {
     for (Section& s : network.sections("switch", "A switch that is not set up as the others")) {
         SwitchKeys keys{s, {}, {}};
         s.read("name", keys.name, "Which: leaf-0, spine-3", {.required = true});
@@ -663,16 +673,6 @@ void PacketReader::resolve_switches(const Topology& topology, PacketProfile& p) 
     }
 }
 
-// "leaf-0 (sn5400_spectrum4), like spine-0": one message for all kinds of switches that have a problem.
-std::string PacketReader::who(const Topology& topology, const std::vector<BufferPlan>& plans) {
-    const VertexId first = plans[0].at;
-    std::string text =
-        fmt::format("{} ({})", topology.name(first), topology.switch_model(first).name);
-    if (plans.size() > 1) text += fmt::format(", like {}", topology.name(plans[1].at));
-    if (plans.size() > 2) text += fmt::format(" and {} more", plans.size() - 2);
-    return text;
-}
-
 // Where a switch's headroom was set.
 Section& PacketReader::headroom_section(const PacketProfile& p, VertexId at) {
     for (std::size_t i = 0; i < p.deviating.size(); ++i) {
@@ -754,7 +754,7 @@ bool PacketReader::check_site_headroom(Catalogue& catalogue, const Topology& top
             fmt::format(
                 "{}: a buffer of {}, of which its ports set apart {} with buildings {:g} km "
                 "apart",
-                who(topology, full), to_text(full[0].buffer), to_text(full[0].reserved),
+                names_of(topology, full), to_text(full[0].buffer), to_text(full[0].reserved),
                 topology.site_distance().value / 1000),
             longest ? fmt::format("sites.distance = \"{:g} km\" would do; {}",
                                   longest->value / 1000, without)
@@ -787,7 +787,7 @@ void PacketReader::check_buffers(Catalogue& catalogue, const Topology& topology,
         (credits ? *credits_ : *buffer_)
             .error(credits ? "vl_buffer" : "size",
                    fmt::format("{}: a buffer of {}, of which its ports set apart {}",
-                               who(topology, found.full), to_text(found.full[0].buffer),
+                               names_of(topology, found.full), to_text(found.full[0].buffer),
                                to_text(found.full[0].reserved)),
                    "shorter cables, fewer lossless classes, less headroom, or a larger buffer");
     }
@@ -797,8 +797,8 @@ void PacketReader::check_buffers(Catalogue& catalogue, const Topology& topology,
             .warning("headroom",
                      fmt::format("{}: {} for each port and class, its rate and cable need {}: "
                                  "packets will be lost",
-                                 who(topology, found.short_of_headroom), to_text(plan.headroom),
-                                 to_text(plan.headroom_need)));
+                                 names_of(topology, found.short_of_headroom),
+                                 to_text(plan.headroom), to_text(plan.headroom_need)));
     }
     if (!found.sharing_too_little.empty()) {
         const BufferPlan& plan = found.sharing_too_little[0];
@@ -806,7 +806,7 @@ void PacketReader::check_buffers(Catalogue& catalogue, const Topology& topology,
             "headroom_oversubscription",
             fmt::format("{}: {} for all ports and classes together, one alone needs {}: "
                         "packets will be lost",
-                        who(topology, found.sharing_too_little),
+                        names_of(topology, found.sharing_too_little),
                         to_text(shared_headroom(topology, p, plan)), to_text(plan.headroom_need)));
     }
     if (!found.resuming_late.empty()) {
@@ -815,7 +815,7 @@ void PacketReader::check_buffers(Catalogue& catalogue, const Topology& topology,
             "resume_offset",
             fmt::format("{}: a lone hot port is paused at {}, and resumed when nothing "
                         "is left",
-                        who(topology, found.resuming_late), to_text(plan.xoff_threshold)));
+                        names_of(topology, found.resuming_late), to_text(plan.xoff_threshold)));
     }
     if (!found.pausing_first.empty()) {
         const BufferPlan& plan = found.pausing_first[0];
@@ -823,8 +823,8 @@ void PacketReader::check_buffers(Catalogue& catalogue, const Topology& topology,
             "kmax",
             fmt::format("{}: everything is marked from {} on, but a lone hot port is "
                         "paused at {}: PFC will dominate",
-                        who(topology, found.pausing_first), to_text(Bytes::of(plan.ecn.kmax_bytes)),
-                        to_text(plan.xoff_threshold)));
+                        names_of(topology, found.pausing_first),
+                        to_text(Bytes::of(plan.ecn.kmax_bytes)), to_text(plan.xoff_threshold)));
     }
 }
 

@@ -29,66 +29,21 @@ struct StorageClass {
     std::int64_t priority = 4;
 };
 
-class PacketReader {
+// What the scenario says of it, as written.
+class PacketKeys {
   public:
     // Reads the keys of a network's section. No routing: there is no choice, by hash.
-    PacketReader(Section& network, NetworkKind kind, std::optional<Routing> routing);
+    PacketKeys(Section& network, NetworkKind kind, std::optional<Routing> routing);
 
     // Whether the scenario has any of them.
     bool given() const { return given_; }
-    // With defaults from the catalogue, for the network that was built; reports what can't be, and warns of
-    // what will lose packets or pause where it should mark. Beside the class of acknowledgements there is one
-    // for data and, if its weight is not 0, one for storage. `nic`: the catalogue's name of the nodes' NICs.
-    PacketProfile profile(Catalogue& catalogue, const Topology& topology,
-                          const StorageClass& storage, const std::string& nic);
 
-  private:
+  protected:
     struct SwitchKeys {
         Section section;
         std::string name;
         DeviatingSwitch settings;
     };
-
-    void read_buffer(Section& buffer);
-    void read_pfc(Section& pfc);
-    void read_ecn_keys(Section& ecn);
-    void read_congestion(Section& congestion);
-    void read_watchdog_keys(Section& watchdog);
-    void read_transport(Section& transport);
-    void read_credit_keys(Section& credits);
-    void read_trimming(Section& trimming);
-    void read_entropy(Section& transport);
-    void read_cct(Section& congestion);
-    void read_switches(Section& network);
-
-    void warn_of_idle_tables();
-    void resolve_priorities(PacketProfile& profile, const StorageClass& storage);
-    void resolve_buffer(Catalogue& catalogue, PacketProfile& profile);
-    void resolve_transport(Catalogue& catalogue, PacketProfile& profile);
-    void resolve_credits(Catalogue& catalogue, PacketProfile& profile);
-    void resolve_ecn(Catalogue& catalogue, PacketProfile& profile);
-    void resolve_congestion(Catalogue& catalogue, PacketProfile& profile);
-    void require_control();
-    void resolve_cct(Catalogue& catalogue, PacketProfile& profile);
-    void resolve_any_order(Catalogue& catalogue, Bandwidth line, Picoseconds round_trip,
-                           PacketProfile& profile);
-    void resolve_efa(Catalogue& catalogue, const Topology& topology, PacketProfile& profile);
-    void require_trimming(const Topology& topology);
-    void require_link_retry(Catalogue& catalogue, const Topology& topology, const std::string& nic);
-    static std::string names_of_unable(const Topology& topology, bool SwitchModel::*can);
-    void resolve_queue_step(Catalogue& catalogue, PacketProfile& profile);
-    void resolve_ultra_ethernet(Catalogue& catalogue, const Topology& topology,
-                                PacketProfile& profile);
-    void resolve_watchdog(Catalogue& catalogue, const Topology& topology, PacketProfile& profile);
-    void resolve_switches(const Topology& topology, PacketProfile& profile);
-    static std::string who(const Topology& topology, const std::vector<BufferPlan>& plans);
-    Section& headroom_section(const PacketProfile& profile, VertexId at);
-    void warn_of_wrong_priorities(const PacketProfile& profile);
-    void require_buffers(Catalogue& catalogue, const Topology& topology);
-    bool check_site_headroom(Catalogue& catalogue, const Topology& topology,
-                             const PacketProfile& profile, const std::vector<BufferPlan>& full);
-    void check_buffers(Catalogue& catalogue, const Topology& topology,
-                       const PacketProfile& profile);
 
     Section network_;
     std::optional<Section> buffer_, pfc_, ecn_, congestion_, watchdog_, transport_, credits_,
@@ -126,6 +81,58 @@ class PacketReader {
     std::optional<std::int64_t> stall_count_, leaf_stall_count_;
     std::optional<std::int64_t> timeout_, retries_, ack_every_;
     std::vector<SwitchKeys> switches_;
+
+  private:
+    void read_buffer(Section& buffer);
+    void read_pfc(Section& pfc);
+    void read_ecn_keys(Section& ecn);
+    void read_congestion(Section& congestion);
+    void read_watchdog_keys(Section& watchdog);
+    void read_transport(Section& transport);
+    void read_credit_keys(Section& credits);
+    void read_trimming(Section& trimming);
+    void read_entropy(Section& transport);
+    void read_cct(Section& congestion);
+    void read_switches(Section& network);
+};
+
+// What follows from it.
+class PacketReader : public PacketKeys {
+  public:
+    using PacketKeys::PacketKeys;
+    // With defaults from the catalogue, for the network that was built; reports what can't be, and warns of
+    // what will lose packets or pause where it should mark. Beside the class of acknowledgements there is one
+    // for data and, if its weight is not 0, one for storage. `nic`: the catalogue's name of the nodes' NICs.
+    PacketProfile profile(Catalogue& catalogue, const Topology& topology,
+                          const StorageClass& storage, const std::string& nic);
+
+  private:
+    void warn_of_idle_tables();
+    void resolve_priorities(PacketProfile& profile, const StorageClass& storage);
+    void resolve_buffer(Catalogue& catalogue, PacketProfile& profile);
+    void resolve_transport(Catalogue& catalogue, PacketProfile& profile);
+    void resolve_credits(Catalogue& catalogue, PacketProfile& profile);
+    void resolve_ecn(Catalogue& catalogue, PacketProfile& profile);
+    void resolve_congestion(Catalogue& catalogue, PacketProfile& profile);
+    void require_control();
+    void resolve_cct(Catalogue& catalogue, PacketProfile& profile);
+    void resolve_any_order(Catalogue& catalogue, Bandwidth line, Picoseconds round_trip,
+                           PacketProfile& profile);
+    void resolve_efa(Catalogue& catalogue, const Topology& topology, PacketProfile& profile);
+    void require_trimming(const Topology& topology);
+    void require_link_retry(Catalogue& catalogue, const Topology& topology, const std::string& nic);
+    void resolve_queue_step(Catalogue& catalogue, PacketProfile& profile);
+    void resolve_ultra_ethernet(Catalogue& catalogue, const Topology& topology,
+                                PacketProfile& profile);
+    void resolve_watchdog(Catalogue& catalogue, const Topology& topology, PacketProfile& profile);
+    void resolve_switches(const Topology& topology, PacketProfile& profile);
+    Section& headroom_section(const PacketProfile& profile, VertexId at);
+    void warn_of_wrong_priorities(const PacketProfile& profile);
+    void require_buffers(Catalogue& catalogue, const Topology& topology);
+    bool check_site_headroom(Catalogue& catalogue, const Topology& topology,
+                             const PacketProfile& profile, const std::vector<BufferPlan>& full);
+    void check_buffers(Catalogue& catalogue, const Topology& topology,
+                       const PacketProfile& profile);
 };
 
 }  // namespace railyard

@@ -10,6 +10,20 @@
 
 namespace railyard {
 
+namespace {
+
+// Switches of the network that lack this ability; empty: all have it.
+std::string names_of_unable(const Topology& topology, bool SwitchModel::*can) {
+    std::set<std::string> unable;
+    for (auto v = static_cast<VertexId>(topology.nic_count()); v < topology.vertex_count(); ++v) {
+        const SwitchModel& model = topology.switch_model(v);
+        if (!(model.*can)) unable.insert(model.name);
+    }
+    return fmt::format("{}", fmt::join(unable, " and "));
+}
+
+}  // namespace
+
 void PacketReader::resolve_congestion(Catalogue& catalogue, PacketProfile& p) {
     p.congestion = control_;
     p.parameters = parameters_;
@@ -140,16 +154,6 @@ void PacketReader::resolve_any_order(Catalogue& catalogue, Bandwidth line, Picos
     if (routing_ == Routing::flowlet) {
         p.spec.flowlet_gap = catalogue.time("roce_transport", "", "flowlet_gap");
     }
-}
-
-// Switches of the network that lack this ability; empty: all have it.
-std::string PacketReader::names_of_unable(const Topology& topology, bool SwitchModel::*can) {
-    std::set<std::string> unable;
-    for (auto v = static_cast<VertexId>(topology.nic_count()); v < topology.vertex_count(); ++v) {
-        const SwitchModel& model = topology.switch_model(v);
-        if (!(model.*can)) unable.insert(model.name);
-    }
-    return fmt::format("{}", fmt::join(unable, " and "));
 }
 
 void PacketReader::require_trimming(const Topology& topology) {
