@@ -3,10 +3,29 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace railyard {
 
 namespace {
+
+// What is left when servers and drives are gone: in wholes of a sound one, and what a client's byte costs in
+// reads, as a lost strip costs those of all its piece.
+struct SpreadParts {
+    double servers = 0;
+    double drives = 0;
+    double reads = 1;
+};
+
+SpreadParts spread_parts(const StoreDesign& design, std::int64_t data, const StoreState& state) {
+    const auto n = static_cast<double>(design.servers);
+    const auto all = static_cast<double>(design.drive_count());
+    const double up = std::max(0.0, n - static_cast<double>(state.servers_down));
+    const double drives_lost = all > 0 ? static_cast<double>(state.drives_down) / all : 0;
+    const double lost = std::min(1.0, 1 - up / n + drives_lost);
+    return {up, all * std::max(0.0, up / n - drives_lost),
+            1 + lost * static_cast<double>(data - 1)};
+}
 
 class SpreadStore : public StorageSystem {
   public:
@@ -30,7 +49,8 @@ StoreLimits SpreadStore::limits(const StoreState& state) const {
     StoreLimits out = sound_limits(d_);
     out.read = read_ceilings(d_, {up / reads, drives / reads, up / reads});
     // Each copy or strip comes in over a server's NICs. A server's own rate is counted in what clients send.
-    out.write = write_ceilings(d_, {up, drives / written, up / written});
+    const double comes_in = s_.servers_spread ? 1 + written : written;
+    out.write = write_ceilings(d_, {up, drives / written, up / comes_in});
     if (state.rebuilds > 0) {
         const Bandwidth rebuilt = s_.rebuild * up;
         take(out.read, rebuilt * s_.data);
@@ -38,20 +58,32 @@ StoreLimits SpreadStore::limits(const StoreState& state) const {
     }
     if (s_.file_read.bits_per_second() > 0) out.file_read = s_.file_read;
     if (s_.file_write.bits_per_second() > 0) out.file_write = s_.file_write;
-    out.creates_per_s = out.removes_per_s = s_.creates_per_s;
-    out.opens_per_s = out.stats_per_s = s_.opens_per_s;
+    const bool by_server = s_.metadata_per_server > 0;
+    const double metadata = s_.metadata_per_server * up;
+    out.creates_per_s = out.removes_per_s = by_server ? metadata : s_.creates_per_s;
+    out.opens_per_s = out.stats_per_s = by_server ? metadata : s_.opens_per_s;
     out.create_latency = s_.create_latency;
     out.open_latency = s_.open_latency;
     out.first_byte = s_.first_byte;
     if (state.servers_down > s_.parity) {
         out.unreachable = stripes_hit(strips(), d_.servers, s_.parity + 1);
+        if (s_.stops_whole) stop(out);
     }
     return out;
 }
 
 StoreCapacity SpreadStore::capacity() const {
-    const double share = static_cast<double>(s_.data) / static_cast<double>(strips());
-    return {d_.raw(), share_of(d_.raw(), share), fmt::format("raw x {}/{}", s_.data, strips())};
+    if (s_.spares == 0 && s_.overhead == 0) {
+        const double share = static_cast<double>(s_.data) / static_cast<double>(strips());
+        return {d_.raw(), share_of(d_.raw(), share), fmt::format("raw x {}/{}", s_.data, strips())};
+    }
+    const std::int64_t n = d_.servers;
+    const long double net = static_cast<long double>(d_.raw().count()) *
+                            static_cast<long double>(s_.data * (n - s_.spares)) /
+                            static_cast<long double>(strips() * n) * (1 - s_.overhead);
+    return {d_.raw(), Bytes::of(std::llround(net)),
+            fmt::format("raw x {}/{} x ({}-{})/{} x {:g}", s_.data, strips(), n, s_.spares, n,
+                        1 - s_.overhead)};
 }
 
 Protection SpreadStore::protection() const {
@@ -64,6 +96,7 @@ Protection SpreadStore::protection() const {
     p.stripe_drives = strips();
     p.drives_lost_max = s_.parity;
     p.drive_capacity = d_.drives.capacity;
+    p.spare_drives = s_.spares * d_.drives.count;
     p.rebuild = s_.rebuild * d_.servers;
     p.rebuild_reads = static_cast<double>(s_.data);
     p.rebuild_over_all = true;
@@ -73,16 +106,6 @@ Protection SpreadStore::protection() const {
 }
 
 }  // namespace
-
-SpreadParts spread_parts(const StoreDesign& design, std::int64_t data, const StoreState& state) {
-    const auto n = static_cast<double>(design.servers);
-    const auto all = static_cast<double>(design.drive_count());
-    const double up = std::max(0.0, n - static_cast<double>(state.servers_down));
-    const double drives_lost = all > 0 ? static_cast<double>(state.drives_down) / all : 0;
-    const double lost = std::min(1.0, 1 - up / n + drives_lost);
-    return {up, all * std::max(0.0, up / n - drives_lost),
-            1 + lost * static_cast<double>(data - 1)};
-}
 
 std::unique_ptr<StorageSystem> make_spread_store(const StoreDesign& design,
                                                  const SpreadSpec& spec) {

@@ -1,6 +1,6 @@
 #pragma once
 // Stores that spread each piece of data over a few of all drives, as copies or as coded strips, each on
-// another server: Ceph, 3FS, object stores. What is lost moves to the servers that are left.
+// another server: Ceph, 3FS, WEKA, object stores. What is lost moves to the servers that are left.
 
 #include <memory>
 
@@ -11,6 +11,15 @@ namespace railyard {
 struct SpreadSpec {
     std::int64_t data = 1;    // strips of a piece; 1: whole copies
     std::int64_t parity = 2;  // strips more; copies more
+    std::int64_t spares = 0;  // servers' worth of space that is kept free
+    double overhead = 0;      // of the file system, of raw capacity
+    // A server takes in what clients send, and its share of the strips that all servers send around. Else
+    // clients send each strip to its server.
+    bool servers_spread = false;
+    bool stops_whole =
+        false;  // with more servers lost than parity makes up for; else only what they had
+    double metadata_per_server =
+        0;  // calls of each kind per second; 0: the store's rates, which follow
     double creates_per_s = 0;
     double opens_per_s = 0;
     Duration create_latency{};
@@ -22,15 +31,6 @@ struct SpreadSpec {
     Bandwidth file_read{};  // 0: as fast as the store
     Bandwidth file_write{};
 };
-
-// What is left when servers and drives are gone: in wholes of a sound one, and what a client's byte costs in
-// reads, as a lost strip costs those of all its piece.
-struct SpreadParts {
-    double servers = 0;
-    double drives = 0;
-    double reads = 1;
-};
-SpreadParts spread_parts(const StoreDesign& design, std::int64_t data, const StoreState& state);
 
 std::unique_ptr<StorageSystem> make_spread_store(const StoreDesign& design, const SpreadSpec& spec);
 
