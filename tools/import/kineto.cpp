@@ -164,7 +164,7 @@ std::string inflated(const std::string& path) {
     std::string out;
     const gzFile file = gzopen(path.c_str(), "rb");
     if (file == nullptr) throw ScenarioError(fmt::format("{}: can't be read", visible(path)));
-    std::vector<char> part(1 << 20);
+    std::vector<char> part(1 << 16);
     int got = 0;
     while ((got = gzread(file, part.data(), static_cast<unsigned>(part.size()))) > 0 &&
            out.size() < most) {
