@@ -56,7 +56,7 @@ std::optional<NetworkPart> plane_part(const Topology& t, const std::string& name
     const std::size_t planes = t.up_links(0).size();
     std::size_t plane = 0;
     while (plane < planes && name != fmt::format("plane-{}", plane)) ++plane;
-    if (t.kind() == "custom" || planes == 1 || plane == planes) return std::nullopt;
+    if (t.spec().kind == "custom" || planes == 1 || plane == planes) return std::nullopt;
     NetworkPart out{name, {}};
     std::vector<bool> inside(t.vertex_count(), false);
     for (VertexId v = 0; v < t.vertex_count(); ++v) {  // what is below comes first

@@ -256,11 +256,11 @@ class PacketRates final : public NetworkModel {
     void add_checkpoint(std::int64_t steps, MessageFlows& flows) const {
         const Topology& t = network_.topology;
         const double bytes = piece_ * static_cast<double>(lanes * steps * t.nics_per_node());
-        const std::int64_t servers = t.servers();
+        const std::int64_t servers = t.spec().servers;
         for (std::int64_t node = 0; node < scenario_.job.nodes; ++node) {
             for (std::int64_t k = 0; k < servers; ++k) {
                 const VertexId there =
-                    t.server_nic((node + k) % servers, (node + k) % t.nics_per_server());
+                    t.server_nic((node + k) % servers, (node + k) % t.spec().nics_per_server);
                 MessageFlows::Message m{
                     nic_towards(node, there, node + k, flows), there,
                     static_cast<std::int64_t>(bytes / static_cast<double>(servers))};
@@ -291,7 +291,7 @@ class PacketRates final : public NetworkModel {
                 slow.kind = WindowFault::Kind::slow_receiver;
                 slow.link = reverse_link(up);
                 slow.rate = scenario_.server_write_bandwidth *
-                            (1.0 / static_cast<double>(t.nics_per_server()));
+                            (1.0 / static_cast<double>(t.spec().nics_per_server));
                 if (slow.rate < t.line_rate(up)) faults.push_back(slow);
             }
         }

@@ -833,7 +833,7 @@ bool step_is_modelled(const Scenario& s) {
 std::string network_text(const Scenario& s) {
     if (s.fidelity == Fidelity::analytic) return "an ideal network";
     return fmt::format("{} on {} ({})", s.fidelity == Fidelity::packet ? "packets" : "flows",
-                       s.networks[0].topology.kind(),
+                       s.networks[0].topology.spec().kind,
                        routing_names()[static_cast<std::size_t>(s.networks[0].routing.policy)]);
 }
 

@@ -67,7 +67,7 @@ const ClusterNetwork* storage_network(const Scenario& s) {
     if (s.fidelity == Fidelity::analytic) return nullptr;
     const char* name = s.converged ? "compute" : "storage";
     for (const ClusterNetwork& network : s.networks) {
-        if (network.name == name && network.topology.servers() > 0) return &network;
+        if (network.name == name && network.topology.spec().servers > 0) return &network;
     }
     return nullptr;
 }
@@ -99,7 +99,7 @@ LinkLoads transfer_loads(const Scenario& s, const TransferSpec& transfer,
     // Each node has a connection to each server that a file of its is on.
     const std::int64_t stripes = traffic.store.stripes;
     const std::int64_t servers =
-        stripes > 0 ? std::min(stripes, topology.servers()) : topology.servers();
+        stripes > 0 ? std::min(stripes, topology.spec().servers) : topology.spec().servers;
     const auto connections = static_cast<double>(std::ssize(spec.nodes) * servers);
     LinkLoads out;
     out.flow_bytes_per_s = std::min(transfer.cap, most).bytes_per_second() / connections;

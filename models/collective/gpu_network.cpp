@@ -122,7 +122,7 @@ void GpuNetwork::set_up() {
         capacity_ = like_->capacity_;
     } else {
         router_.emplace(topology_, routing_);
-        capacity_ = topology_.capacities();
+        capacity_ = capacities(topology_);
         for (double& c : capacity_) c *= wire_share_;
         inside_.add_capacities(capacity_);
     }
@@ -363,9 +363,9 @@ void GpuNetwork::note_latency(std::span<const Usage> route) {
     for (const Usage& usage : route) {
         if (!topology_.between_sites(usage.link)) continue;
         far = topology_.links()[usage.link].latency -
-              topology_.latency_at(usage.link, topology_.switch_cable());
+              topology_.latency_at(usage.link, topology_.spec().switch_cable);
         // From a third building's core it is the same way again.
-        if (topology_.sites() > 2 && latency > 2 * far) far *= 2;
+        if (topology_.spec().sites > 2 && latency > 2 * far) far *= 2;
         break;
     }
     longest_ = std::max(longest_, latency - far);
@@ -448,7 +448,7 @@ GroupRate GpuNetwork::once(std::uint64_t which, const GpuGroups& groups, const M
         return measure(groups.list());
     };
     // A custom network has names of its own, and loads have to be noted again.
-    if (closer_ || keep_loads_ || topology_.kind() == "custom") return measured();
+    if (closer_ || keep_loads_ || topology_.spec().kind == "custom") return measured();
     Fingerprint asked;
     asked.add_all(which, routing_.hash_seed, groups.name());
     const auto [shape, speed] = topology_.likeness();

@@ -65,7 +65,7 @@ void choose_medium(const std::string& optics, std::int64_t planes, Catalogue& ca
 std::vector<CableOrder> cables_of(const Topology& topology, Catalogue& catalogue) {
     std::vector<CableOrder> out;
     // A NIC's ports leave by one module, whose fibres part on their way to the planes: bought by the module.
-    const auto planes = topology.kind() == "custom"
+    const auto planes = topology.spec().kind == "custom"
                             ? std::int64_t{1}
                             : static_cast<std::int64_t>(topology.up_links(0).size());
     Media media(catalogue);

@@ -71,7 +71,7 @@ BuiltNetwork built_once(const TopologySpec& spec) {
     }
     BuiltNetwork built{.spec = spec, .topology = {}, .problem = {}, .cut = {}};
     built.topology = Topology::build(spec, built.problem);
-    if (built.problem.empty()) built.cut = built.topology.unreachable();
+    if (built.problem.empty()) built.cut = unreachable(built.topology);
     if (built.topology.links().size() > links_max) return built;
     const std::lock_guard lock(mutex);
     kept.push_front(built);
@@ -524,7 +524,7 @@ bool NetworkReader::build(Section& section, ClusterNetwork& network, const std::
     std::vector<VertexId> cut;
     if (custom) {
         read_custom(section, network, file);
-        cut = network.topology.unreachable();
+        cut = unreachable(network.topology);
     } else {
         const BuiltNetwork built = built_once(s);
         if (built.problem.empty()) {

@@ -189,7 +189,7 @@ std::optional<Metres> site_distance_max(Catalogue& catalogue, const Topology& to
     constexpr double step_m = 100;
     const std::int64_t buffer = buffer_of(catalogue, topology, profile, at).count();
     std::int64_t fits = -1;
-    auto beyond = static_cast<std::int64_t>(topology.site_distance().value / step_m) + 1;
+    auto beyond = static_cast<std::int64_t>(topology.spec().site_distance.value / step_m) + 1;
     while (beyond - fits > 1) {
         const std::int64_t steps = fits + (beyond - fits) / 2;
         Headrooms headrooms(catalogue, topology, Metres{static_cast<double>(steps) * step_m});
@@ -292,11 +292,11 @@ Picoseconds unloaded_round_trip(const Topology& topology, const PacketSpec& spec
         }
     }
     // A core stands in one of two buildings: a long cable on one side of it, a short one on the other.
-    if (topology.sites() == 2) {
+    if (topology.spec().sites == 2) {
         const LinkId down =
             topology.down_links(static_cast<VertexId>(topology.vertex_count() - 1))[0];
-        const Picoseconds spared = topology.latency_at(down, topology.site_distance()) -
-                                   topology.latency_at(down, topology.switch_cable());
+        const Picoseconds spared = topology.latency_at(down, topology.spec().site_distance) -
+                                   topology.latency_at(down, topology.spec().switch_cable);
         slowest[static_cast<std::size_t>(topology.levels()) - 1] -= 2 * spared.count();
     }
     return Picoseconds(std::accumulate(slowest.begin(), slowest.end(), std::int64_t{0}));

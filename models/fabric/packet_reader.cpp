@@ -755,7 +755,7 @@ bool PacketReader::check_site_headroom(Catalogue& catalogue, const Topology& top
                 "{}: a buffer of {}, of which its ports set apart {} with buildings {:g} km "
                 "apart",
                 names_of(topology, full), to_text(full[0].buffer), to_text(full[0].reserved),
-                topology.site_distance().value / 1000),
+                topology.spec().site_distance.value / 1000),
             longest ? fmt::format("sites.distance = \"{:g} km\" would do; {}",
                                   longest->value / 1000, without)
                     : without);
@@ -767,7 +767,7 @@ bool PacketReader::check_site_headroom(Catalogue& catalogue, const Topology& top
         if (*p.headroom >= need) continue;
         pfc_->error("headroom",
                     fmt::format("{} for each port and class; a cable of {:g} km at {} needs {}",
-                                to_text(*p.headroom), topology.site_distance().value / 1000,
+                                to_text(*p.headroom), topology.spec().site_distance.value / 1000,
                                 line_rate_text(topology.line_rate(l)), to_text(need)),
                     fmt::format("headroom = \"{}\"; {}", to_text(need), without));
         return true;
@@ -778,7 +778,7 @@ bool PacketReader::check_site_headroom(Catalogue& catalogue, const Topology& top
 void PacketReader::check_buffers(Catalogue& catalogue, const Topology& topology,
                                  const PacketProfile& p) {
     const BufferProblems found = buffer_problems(catalogue, topology, p);
-    if (topology.sites() > 1 && p.flow_control == FlowControl::pfc &&
+    if (topology.spec().sites > 1 && p.flow_control == FlowControl::pfc &&
         check_site_headroom(catalogue, topology, p, found.full)) {
         return;
     }

@@ -11,7 +11,8 @@ std::optional<VertexId> find_place(Section& section, const char* key, const Topo
                                    const std::string& name, VertexKind wanted) {
     if (topology.vertex_count() == 0 && !section.ok())
         return std::nullopt;  // it could not be built
-    const std::vector<std::string> all = topology.vertex_names();
+    std::vector<std::string> all;
+    for (VertexId v = 0; v < topology.vertex_count(); ++v) all.push_back(topology.name(v));
     const auto switches = all.begin() + static_cast<std::ptrdiff_t>(topology.nic_count());
     const std::optional<VertexId> at = topology.find(name);
     if (!at) {
@@ -34,7 +35,7 @@ std::optional<VertexId> find_place(Section& section, const char* key, const Topo
 
 std::optional<LinkId> find_cable(Section& section, const char* key, const Topology& topology,
                                  VertexId from, VertexId to) {
-    const std::optional<LinkId> cable = topology.cable_between(from, to);
+    const std::optional<LinkId> cable = cable_between(topology, from, to);
     if (!cable) {
         section.error(
             key, fmt::format("no cable joins {} and {}", topology.name(from), topology.name(to)));

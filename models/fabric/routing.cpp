@@ -347,11 +347,11 @@ Picoseconds Router::latency(std::span<const Usage> usages) const {
         const Link& link = topology_.links()[u.link];
         const int below = std::min(topology_.level(link.from), topology_.level(link.to));
         const bool up = topology_.level(link.to) > topology_.level(link.from);
-        if (topology_.sites() > 1 && below + 1 == topology_.levels()) continue;
+        if (topology_.spec().sites > 1 && below + 1 == topology_.levels()) continue;
         auto& slot = slowest[static_cast<std::size_t>(2 * std::min(below, 3) + (up ? 1 : 0))];
         slot = std::max(slot, link.latency);
     }
-    Picoseconds sum = topology_.sites() > 1 ? latency_by_cores(usages) : Picoseconds{};
+    Picoseconds sum = topology_.spec().sites > 1 ? latency_by_cores(usages) : Picoseconds{};
     for (const Picoseconds p : slowest) sum += p;
     return sum;
 }

@@ -10,7 +10,7 @@ namespace {
 
 // As built by rule, and nothing in it is slow.
 bool all_links_alike(const Topology& topology) {
-    if (topology.kind() == "custom") return false;
+    if (topology.spec().kind == "custom") return false;
     std::array<double, 8> rates{};  // of the cables above each level
     return std::all_of(topology.links().begin(), topology.links().end(), [&](const Link& link) {
         double& rate = rates[static_cast<std::size_t>(

@@ -1,5 +1,3 @@
-#include "models/fabric/topology.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,17 +8,13 @@
 #include <mutex>
 #include <numeric>
 
+#include "models/fabric/topology_builder.h"
 #include "sim/check.h"
 #include "sim/fingerprint.h"
 
 namespace railyard {
 
 Topology::Topology() : wiring_(std::make_shared<Wiring>()) {}
-Topology::Topology(const Topology&) = default;
-Topology::Topology(Topology&&) noexcept = default;
-Topology& Topology::operator=(const Topology&) = default;
-Topology& Topology::operator=(Topology&&) noexcept = default;
-Topology::~Topology() = default;
 
 const char* level_name(int level) {
     constexpr const char* names[] = {"NIC", "leaf", "spine", "core"};
@@ -44,7 +38,7 @@ SwitchModel read_switch(Catalogue& c, const std::string& name) {
     return s;
 }
 
-void Topology::start(const TopologySpec& spec) {
+void TopologyBuilder::start(const TopologySpec& spec) {
     wiring_->spec = spec;
     wiring_->models.emplace_back();  // a NIC has none
     wiring_->level.assign(nic_count(), 0);
@@ -56,7 +50,7 @@ void Topology::start(const TopologySpec& spec) {
     }
 }
 
-VertexId Topology::add_switch(int level, const SwitchModel& model) {
+VertexId TopologyBuilder::add_switch(int level, const SwitchModel& model) {
     auto known = std::find_if(wiring_->models.begin() + 1, wiring_->models.end(),
                               [&](const SwitchModel& m) { return m.name == model.name; });
     if (known == wiring_->models.end())
@@ -70,11 +64,11 @@ VertexId Topology::add_switch(int level, const SwitchModel& model) {
     return static_cast<VertexId>(wiring_->level.size() - 1);
 }
 
-void Topology::add_cable(VertexId low, VertexId high, Bandwidth bandwidth, Metres length) {
+void TopologyBuilder::add_cable(VertexId low, VertexId high, Bandwidth bandwidth, Metres length) {
     const auto latency = [&](VertexId to) {
         const Picoseconds in_switch =
             wiring_->level[to] == 0 ? Picoseconds{} : switch_model(to).latency;
-        return in_switch + propagation(length);
+        return in_switch + spec().propagation(length);
     };
     const double rate = bandwidth.bytes_per_second();
     wiring_->links.push_back({low, high, rate, latency(high)});
@@ -91,7 +85,7 @@ void Topology::add_cable(VertexId low, VertexId high, Bandwidth bandwidth, Metre
     wiring_->cables.push_back({low_level, length, bandwidth, 1});
 }
 
-void Topology::finish() {
+void TopologyBuilder::finish() {
     // The cables above a vertex side by side, in the order in which they came: routes look at all of them.
     std::vector<std::uint32_t> place(vertex_count() + 1);
     for (std::size_t l = 0; l < wiring_->links.size(); l += 2) ++place[wiring_->links[l].from + 1];
@@ -152,12 +146,6 @@ std::string Topology::name(VertexId v) const {
     return fmt::format("{}-{}", level_name(wiring_->level[v]), wiring_->number[v]);
 }
 
-std::vector<std::string> Topology::vertex_names() const {
-    std::vector<std::string> names;
-    for (VertexId v = 0; v < vertex_count(); ++v) names.push_back(name(v));
-    return names;
-}
-
 std::optional<VertexId> Topology::find(const std::string& wanted) const {
     for (VertexId v = 0; v < vertex_count(); ++v) {
         if (name(v) == wanted) return v;
@@ -165,22 +153,23 @@ std::optional<VertexId> Topology::find(const std::string& wanted) const {
     return std::nullopt;
 }
 
-std::optional<LinkId> Topology::cable_between(VertexId a, VertexId b) const {
+std::optional<LinkId> cable_between(const Topology& topology, VertexId a, VertexId b) {
     std::optional<LinkId> broken;
-    for (const auto& links : {up_links(a), down_links(a)}) {
+    for (const auto& links : {topology.up_links(a), topology.down_links(a)}) {
         for (const LinkId l : links) {
-            if (wiring_->links[l].to != b) continue;
-            if (wiring_->links[l].bytes_per_s == line_rate(l).bytes_per_second()) return l;
+            if (topology.links()[l].to != b) continue;
+            if (topology.links()[l].bytes_per_s == topology.line_rate(l).bytes_per_second())
+                return l;
             broken = l;
         }
     }
     return broken;
 }
 
-std::vector<double> Topology::capacities() const {
+std::vector<double> capacities(const Topology& topology) {
     std::vector<double> out;
-    out.reserve(wiring_->links.size());
-    for (const Link& l : wiring_->links) out.push_back(l.bytes_per_s);
+    out.reserve(topology.links().size());
+    for (const Link& l : topology.links()) out.push_back(l.bytes_per_s);
     return out;
 }
 
@@ -212,35 +201,35 @@ void Topology::degrade(LinkId link, double factor) {
     wiring_->links[reverse_link(link)].bytes_per_s *= factor;
 }
 
-std::vector<VertexId> Topology::unreachable() const {
-    std::vector<VertexId> part(vertex_count());
-    std::vector<VertexId> rank(vertex_count());
+std::vector<VertexId> unreachable(const Topology& topology) {
+    std::vector<VertexId> part(topology.vertex_count());
+    std::vector<VertexId> rank(topology.vertex_count());
     boost::disjoint_sets<VertexId*, VertexId*> parts(rank.data(), part.data());
-    for (VertexId v = 0; v < vertex_count(); ++v) parts.make_set(v);
-    for (LinkId l = 0; l < wiring_->links.size(); l += 2) {
-        if (wiring_->links[l].bytes_per_s > 0)
-            parts.union_set(wiring_->links[l].from, wiring_->links[l].to);
+    for (VertexId v = 0; v < topology.vertex_count(); ++v) parts.make_set(v);
+    for (LinkId l = 0; l < topology.links().size(); l += 2) {
+        if (topology.links()[l].bytes_per_s > 0)
+            parts.union_set(topology.links()[l].from, topology.links()[l].to);
     }
-    for (VertexId v = 0; v < vertex_count(); ++v) part[v] = parts.find_set(v);
+    for (VertexId v = 0; v < topology.vertex_count(); ++v) part[v] = parts.find_set(v);
     // Other rails of a rail-only network are reached through a node, over NVLink: a part is cut off when
     // no node has NICs in it and in node 0's part.
-    std::vector<bool> joined(vertex_count(), false);
+    std::vector<bool> joined(topology.vertex_count(), false);
     for (bool grew = true; grew;) {
         grew = false;
-        for (std::int64_t node = 0; node < wiring_->spec.nodes; ++node) {
+        for (std::int64_t node = 0; node < topology.spec().nodes; ++node) {
             bool any = node == 0;
-            for (std::int64_t i = 0; i < wiring_->spec.nics_per_node; ++i) {
-                any = any || joined[part[nic(node, i)]];
+            for (std::int64_t i = 0; i < topology.spec().nics_per_node; ++i) {
+                any = any || joined[part[topology.nic(node, i)]];
             }
-            for (std::int64_t i = 0; any && i < wiring_->spec.nics_per_node; ++i) {
-                const VertexId p = part[nic(node, i)];
+            for (std::int64_t i = 0; any && i < topology.spec().nics_per_node; ++i) {
+                const VertexId p = part[topology.nic(node, i)];
                 grew = grew || !joined[p];
                 joined[p] = true;
             }
         }
     }
     std::vector<VertexId> out;
-    for (VertexId v = 0; v < nic_count(); ++v) {
+    for (VertexId v = 0; v < topology.nic_count(); ++v) {
         const VertexId p = part[v];
         if (joined[p]) continue;
         out.push_back(v);
@@ -249,7 +238,7 @@ std::vector<VertexId> Topology::unreachable() const {
     return out;
 }
 
-double Topology::bisection_bytes_per_s() const {
+double bisection_bytes_per_s(const Topology& topology) {
     using Traits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
     using Graph = boost::adjacency_list<
         boost::vecS, boost::vecS, boost::directedS, boost::no_property,
@@ -258,20 +247,20 @@ double Topology::bisection_bytes_per_s() const {
             boost::property<boost::edge_residual_capacity_t, std::int64_t,
                             boost::property<boost::edge_reverse_t, Traits::edge_descriptor>>>>;
     // NICs, and parallel cables, are joined into one edge each: the flow is between switches.
-    const std::size_t switches = vertex_count() - nic_count();
+    const std::size_t switches = topology.vertex_count() - topology.nic_count();
     const std::size_t source = switches;
     const std::size_t sink = switches + 1;
     std::vector<std::pair<std::pair<std::size_t, std::size_t>, std::int64_t>> edges;
-    for (const Link& l : wiring_->links) {
+    for (const Link& l : topology.links()) {
         const auto rate = static_cast<std::int64_t>(l.bytes_per_s);
-        if (rate == 0 || wiring_->level[l.to] == 0) continue;
-        if (wiring_->level[l.from] > 0) {
-            edges.push_back({{l.from - nic_count(), l.to - nic_count()}, rate});
-        } else if (static_cast<std::int64_t>(l.from) / wiring_->spec.nics_per_node <
-                   wiring_->spec.nodes / 2) {
-            edges.push_back({{source, l.to - nic_count()}, rate});
+        if (rate == 0 || topology.level(l.to) == 0) continue;
+        if (topology.level(l.from) > 0) {
+            edges.push_back({{l.from - topology.nic_count(), l.to - topology.nic_count()}, rate});
+        } else if (static_cast<std::int64_t>(l.from) / topology.spec().nics_per_node <
+                   topology.spec().nodes / 2) {
+            edges.push_back({{source, l.to - topology.nic_count()}, rate});
         } else {
-            edges.push_back({{l.to - nic_count(), sink}, rate});
+            edges.push_back({{l.to - topology.nic_count(), sink}, rate});
         }
     }
     std::sort(edges.begin(), edges.end());

@@ -61,6 +61,9 @@ struct TopologySpec {
 
     std::int64_t rail_count() const { return rails > 0 ? rails : nics_per_node; }
     std::int64_t plane_count() const { return planes > 0 ? planes : kind == "dual_plane" ? 2 : 1; }
+    Picoseconds propagation(Metres length) const {
+        return Picoseconds(static_cast<std::int64_t>(length.value * propagation_s_per_m * 1e12));
+    }
     bool operator==(const TopologySpec&) const = default;
 };
 
@@ -81,23 +84,9 @@ struct CableKind {
     std::int64_t count = 0;
 };
 
-// How groups of switches meet above: `links` up from each, spread evenly over `switches`; 0 of them when the
-// ports of those above don't do.
-struct FanOut {
-    std::int64_t links = 0;
-    std::int64_t switches = 0;
-};
-struct TreePlan;  // topology_tree.cpp
-
 class Topology {
   public:
-    // The compiler's own, made once, in topology.cpp: each source that uses one would make them again.
     Topology();
-    Topology(const Topology&);
-    Topology(Topology&&) noexcept;
-    Topology& operator=(const Topology&);
-    Topology& operator=(Topology&&) noexcept;
-    ~Topology();
 
     // Builds what `spec` asks for. What cannot be cabled is reported as text in `problem`, which names the
     // port that runs out and what would help; the topology is then unusable.
@@ -113,11 +102,10 @@ class Topology {
     // Storage servers are the nodes after the last one.
     static Topology read(Section& top, const TopologySpec& spec, Catalogue& catalogue);
 
-    const std::string& kind() const { return wiring_->spec.kind; }
+    // What was asked for, and of a custom network what its file leaves open.
+    const TopologySpec& spec() const { return wiring_->spec; }
     std::int64_t nodes() const { return wiring_->spec.nodes; }
     std::int64_t nics_per_node() const { return wiring_->spec.nics_per_node; }
-    std::int64_t servers() const { return wiring_->spec.servers; }
-    std::int64_t nics_per_server() const { return wiring_->spec.nics_per_server; }
     std::size_t nic_count() const {  // vertices 0 to this, nodes' before servers'
         return static_cast<std::size_t>(wiring_->spec.nodes * wiring_->spec.nics_per_node +
                                         wiring_->spec.servers * wiring_->spec.nics_per_server);
@@ -139,15 +127,12 @@ class Topology {
     std::uint32_t position(VertexId nic) const { return wiring_->position[nic]; }
 
     const std::vector<Link>& links() const { return wiring_->links; }
-    std::vector<double> capacities() const;  // bytes/s, by link, as it works
     Bandwidth line_rate(LinkId link) const { return wiring_->rate[link / 2]; }  // as it was bought
     Metres cable_length(LinkId link) const { return wiring_->length[link / 2]; }
-    std::int64_t sites() const { return wiring_->spec.sites; }
-    Metres site_distance() const { return wiring_->spec.site_distance; }
-    Metres switch_cable() const { return wiring_->spec.switch_cable; }  // of a built-in kind
     // The link's latency if its cable were so long.
     Picoseconds latency_at(LinkId link, Metres length) const {
-        return wiring_->links[link].latency + propagation(length) - propagation(cable_length(link));
+        return wiring_->links[link].latency + spec().propagation(length) -
+               spec().propagation(cable_length(link));
     }
     bool between_sites(LinkId link) const {
         return wiring_->spec.sites > 1 &&
@@ -178,18 +163,8 @@ class Topology {
     // Multiplies both directions of a cable's line rate; 0 kills it. What was copied before stays as it is.
     void degrade(LinkId link, double factor);
     std::optional<VertexId> find(const std::string& name) const;
-    // A cable between two vertices, a sound one if there is one left; nullopt when nothing joins them.
-    std::optional<LinkId> cable_between(VertexId a, VertexId b) const;
-    std::vector<std::string> vertex_names() const;
 
-    // One NIC from each part that is cut off from node 0's first NIC; empty when all is connected.
-    std::vector<VertexId> unreachable() const;
-    // Least bandwidth, bytes/s per direction, between the first half of the nodes and the others: the
-    // minimum cut of the network, by maximum flow.
-    double bisection_bytes_per_s() const;
-
-  private:
-    class CustomReader;
+  protected:
     struct Wiring {
         Wiring() { spec.nodes = spec.nics_per_node = 0; }  // until it is built
         TopologySpec spec;
@@ -211,34 +186,24 @@ class Topology {
         std::optional<Likeness> likeness;  // once somebody has asked
     };
 
-    Picoseconds propagation(Metres length) const {
-        return Picoseconds(
-            static_cast<std::int64_t>(length.value * wiring_->spec.propagation_s_per_m * 1e12));
-    }
+    // Copies share it until one of them is degraded.
+    std::shared_ptr<Wiring> wiring_;
 
-    VertexId add_switch(int level, const SwitchModel& model);
-    void add_cable(VertexId low, VertexId high, Bandwidth bandwidth, Metres length);
-    // A Clos tree over the NICs of each leaf, one port of this rate each; false, and why in `problem`, when
-    // ports run out.
-    bool add_tree(const TopologySpec& spec, const std::vector<std::vector<VertexId>>& leaves,
-                  Bandwidth port, std::string& problem);
-    void add_pods(const TopologySpec& spec, const TreePlan& plan,
-                  const std::vector<VertexId>& leaf_of, Bandwidth port);
-    void add_above(int level, const SwitchModel& model, const FanOut& fan,
-                   std::span<const VertexId> below, Bandwidth port, Metres length);
-    void add_site_cores(const TopologySpec& spec, const FanOut& fan, std::size_t group,
-                        std::span<const VertexId> spines, Bandwidth port);
-    void start(const TopologySpec& spec);
-    void finish();  // sorts the links by vertex
-
+  private:
     static std::span<const LinkId> slice(const std::vector<LinkId>& all,
                                          const std::vector<std::uint32_t>& first, VertexId v) {
         return {all.data() + first[v], all.data() + first[v + 1]};
     }
-
-    // Copies share it until one of them is degraded.
-    std::shared_ptr<Wiring> wiring_;
 };
+
+std::vector<double> capacities(const Topology& topology);  // bytes/s, by link, as it works
+// A cable between two vertices, a sound one if there is one left; nullopt when nothing joins them.
+std::optional<LinkId> cable_between(const Topology& topology, VertexId a, VertexId b);
+// One NIC from each part that is cut off from node 0's first NIC; empty when all is connected.
+std::vector<VertexId> unreachable(const Topology& topology);
+// Least bandwidth, bytes/s per direction, between the first half of the nodes and the others: the minimum cut
+// of the network, by maximum flow.
+double bisection_bytes_per_s(const Topology& topology);
 
 struct TopologyKind {
     const char* name;

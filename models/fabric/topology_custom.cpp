@@ -4,12 +4,14 @@
 
 #include <algorithm>
 
-#include "models/fabric/topology.h"
+#include "models/fabric/topology_builder.h"
 
 namespace railyard {
 
+namespace {
+
 // Reads switches, then cables between them, then the NICs on them, and says what does not fit together.
-class Topology::CustomReader {
+class CustomReader {
   public:
     CustomReader(Section& top, const TopologySpec& spec, Catalogue& catalogue)
         : top_(top), spec_(spec), catalogue_(catalogue) {}
@@ -31,21 +33,21 @@ class Topology::CustomReader {
     Section& top_;
     const TopologySpec& spec_;
     Catalogue& catalogue_;
-    Topology t_;
+    TopologyBuilder t_;
     std::vector<Section> switches_;
     std::vector<std::string> names_;  // of the switches
     std::vector<Section> attached_;
     std::vector<std::int64_t> ports_;  // of each NIC that are attached
 };
 
-bool Topology::CustomReader::is_nic(const std::string& name) const {
+bool CustomReader::is_nic(const std::string& name) const {
     for (VertexId nic = 0; name.starts_with("node-") && nic < t_.nic_count(); ++nic) {
         if (t_.name(nic) == name) return true;
     }
     return false;
 }
 
-VertexId Topology::CustomReader::find(Section& s, const char* key, const std::string& name) const {
+VertexId CustomReader::find(Section& s, const char* key, const std::string& name) const {
     const auto found = std::find(names_.begin(), names_.end(), name);
     if (found == names_.end()) {
         if (!name.empty()) {
@@ -56,7 +58,7 @@ VertexId Topology::CustomReader::find(Section& s, const char* key, const std::st
     return static_cast<VertexId>(t_.nic_count() + static_cast<std::size_t>(found - names_.begin()));
 }
 
-void Topology::CustomReader::read_switches() {
+void CustomReader::read_switches() {
     std::vector<std::string> known;
     for (const std::string& name : catalogue_.all_names("switch")) {
         if (catalogue_.has("switch", name, "port_bandwidth")) known.push_back(name);
@@ -81,10 +83,10 @@ void Topology::CustomReader::read_switches() {
         names_.push_back(name);
         t_.add_switch(static_cast<int>(tier), read_switch(catalogue_, model));
     }
-    t_.wiring_->given_name = names_;
+    t_.set_names(names_);
 }
 
-void Topology::CustomReader::read_cable(Section& s) {
+void CustomReader::read_cable(Section& s) {
     std::string from;
     std::string to;
     std::int64_t count = 1;
@@ -114,7 +116,7 @@ void Topology::CustomReader::read_cable(Section& s) {
     for (std::int64_t i = 0; i < count; ++i) t_.add_cable(low, high, bandwidth, length);
 }
 
-void Topology::CustomReader::read_attachment(Section& s) {
+void CustomReader::read_attachment(Section& s) {
     const std::int64_t boxes = spec_.nodes + spec_.servers;
     std::string leaf;
     std::int64_t first = 0;
@@ -156,21 +158,21 @@ void Topology::CustomReader::read_attachment(Section& s) {
 }
 
 // In the order in which leaves have them.
-void Topology::CustomReader::order_nics() {
+void CustomReader::order_nics() {
     std::uint32_t position = 0;
     std::vector<bool> placed(t_.nic_count());
     for (auto leaf = static_cast<VertexId>(t_.nic_count()); leaf < t_.vertex_count(); ++leaf) {
         for (const LinkId l : t_.down_links(leaf)) {
             const VertexId nic = t_.links()[l].to;
             if (t_.level(nic) > 0 || placed[nic]) continue;
-            t_.wiring_->position[nic] = position++;
+            t_.set_position(nic, position++);
             placed[nic] = true;
         }
     }
 }
 
 // A cable takes as many of a switch's own ports as its rate is multiples of theirs.
-void Topology::CustomReader::check_ports() {
+void CustomReader::check_ports() {
     for (std::size_t i = 0; i < names_.size(); ++i) {
         const auto v = static_cast<VertexId>(t_.nic_count() + i);
         const SwitchModel& model = t_.switch_model(v);
@@ -189,7 +191,7 @@ void Topology::CustomReader::check_ports() {
     }
 }
 
-void Topology::CustomReader::check_attachments() {
+void CustomReader::check_attachments() {
     for (VertexId nic = 0; nic < t_.nic_count(); ++nic) {
         if (ports_[nic] > 0) continue;
         Section& last = attached_.empty() ? top_ : attached_.back();
@@ -199,8 +201,8 @@ void Topology::CustomReader::check_attachments() {
     }
 }
 
-void Topology::CustomReader::check_connections() {
-    const std::vector<VertexId> cut = t_.unreachable();
+void CustomReader::check_connections() {
+    const std::vector<VertexId> cut = unreachable(t_);
     if (cut.empty()) return;
     const VertexId leaf = t_.links()[t_.up_links(cut[0])[0]].to;
     switches_[leaf - t_.nic_count()].error(
@@ -208,7 +210,7 @@ void Topology::CustomReader::check_connections() {
         fmt::format("no [[cable]] leads from {} to the others", t_.name(leaf)));
 }
 
-Topology Topology::CustomReader::read() {
+Topology CustomReader::read() {
     t_.start(spec_);
     read_switches();
     for (Section& s : top_.sections("cable", "Cables between two switches of neighbouring tiers")) {
@@ -232,6 +234,8 @@ Topology Topology::CustomReader::read() {
     if (top_.ok()) check_connections();
     return std::move(t_);
 }
+
+}  // namespace
 
 Topology Topology::read(Section& top, const TopologySpec& spec, Catalogue& catalogue) {
     return CustomReader(top, spec, catalogue).read();

@@ -8,7 +8,7 @@
 #include <optional>
 #include <span>
 
-#include "models/fabric/topology.h"
+#include "models/fabric/topology_builder.h"
 #include "sim/integers.h"
 
 namespace railyard {
@@ -279,14 +279,15 @@ const std::vector<TopologyKind>& topology_kinds() {
     return kinds;
 }
 
-bool Topology::add_tree(const TopologySpec& spec, const std::vector<std::vector<VertexId>>& leaves,
-                        Bandwidth port, std::string& problem) {
+bool TopologyBuilder::add_tree(const TopologySpec& spec,
+                               const std::vector<std::vector<VertexId>>& leaves, Bandwidth port,
+                               std::string& problem) {
     const std::optional<TreePlan> plan = plan_tree(spec, leaves, port, problem);
     if (!plan) return false;
     std::uint32_t position = 0;
     std::vector<VertexId> leaf_of;
     for (const auto& nics : leaves) {
-        for (const VertexId nic : nics) wiring_->position[nic] = position++;
+        for (const VertexId nic : nics) set_position(nic, position++);
         leaf_of.push_back(add_switch(1, spec.leaf));
         for (const VertexId nic : nics) add_cable(nic, leaf_of.back(), port, spec.endpoint_cable);
     }
@@ -298,8 +299,8 @@ bool Topology::add_tree(const TopologySpec& spec, const std::vector<std::vector<
     return true;
 }
 
-void Topology::add_above(int level, const SwitchModel& model, const FanOut& fan,
-                         std::span<const VertexId> below, Bandwidth port, Metres length) {
+void TopologyBuilder::add_above(int level, const SwitchModel& model, const FanOut& fan,
+                                std::span<const VertexId> below, Bandwidth port, Metres length) {
     for (std::int64_t s = 0; s < fan.switches; ++s) {
         const VertexId above = add_switch(level, model);
         for (const VertexId v : below) {
@@ -311,8 +312,8 @@ void Topology::add_above(int level, const SwitchModel& model, const FanOut& fan,
 }
 
 // Spine j of every pod meets the others in core group j.
-void Topology::add_pods(const TopologySpec& spec, const TreePlan& plan,
-                        const std::vector<VertexId>& leaf_of, Bandwidth port) {
+void TopologyBuilder::add_pods(const TopologySpec& spec, const TreePlan& plan,
+                               const std::vector<VertexId>& leaf_of, Bandwidth port) {
     const auto leaf_count = static_cast<std::int64_t>(leaf_of.size());
     std::vector<std::vector<VertexId>> group(static_cast<std::size_t>(plan.up));
     for (std::int64_t pod = 0; pod < plan.pods; ++pod) {
@@ -336,8 +337,8 @@ void Topology::add_pods(const TopologySpec& spec, const TreePlan& plan,
 }
 
 // Each in a building of its own, in turn; the group's place sets where the turns begin.
-void Topology::add_site_cores(const TopologySpec& spec, const FanOut& fan, std::size_t group,
-                              std::span<const VertexId> spines, Bandwidth port) {
+void TopologyBuilder::add_site_cores(const TopologySpec& spec, const FanOut& fan, std::size_t group,
+                                     std::span<const VertexId> spines, Bandwidth port) {
     const Bandwidth rate = spec.site_bandwidth.bits_per_second() > 0 ? spec.site_bandwidth : port;
     for (std::int64_t s = 0; s < fan.switches; ++s) {
         const VertexId core = add_switch(3, spec.core);
@@ -352,7 +353,7 @@ void Topology::add_site_cores(const TopologySpec& spec, const FanOut& fan, std::
 }
 
 Topology Topology::build(const TopologySpec& spec, std::string& problem) {
-    Topology t;
+    TopologyBuilder t;
     t.start(spec);
     const Bandwidth port = spec.nic_bandwidth * (1.0 / static_cast<double>(spec.plane_count()));
     if (spec.leaf.ports_at(port) == 0) {

@@ -40,8 +40,8 @@ std::int64_t messages(const TrafficSpec& t, const Topology& network, std::int64_
             return nodes > 1 ? 2 * nics * t.steps : 0;
         case WindowTraffic::checkpoint:
         case WindowTraffic::restore:
-            return nodes *
-                   (t.stripes > 0 ? std::min(t.stripes, network.servers()) : network.servers());
+            return nodes * (t.stripes > 0 ? std::min(t.stripes, network.spec().servers)
+                                          : network.spec().servers);
         case WindowTraffic::file:
             return static_cast<std::int64_t>(t.flows.size());
     }

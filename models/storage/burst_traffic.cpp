@@ -38,10 +38,10 @@ std::int64_t ranks_per_wave(std::int64_t ranks, std::int64_t ranks_per_node) {
 BurstTraffic::BurstTraffic(const BurstSpec& spec, const std::vector<BurstLoad>& loads)
     : spec_(spec),
       topology_(spec.topology),
-      servers_(spec.topology.servers() - spec.store.servers_down),
+      servers_(spec.topology.spec().servers - spec.store.servers_down),
       spread_over_all_(spec.neighbours.empty() &&
                        (spec.store.stripes == 0 || spec.store.stripes >= servers_)),
-      capacities_(spec.topology.capacities()),
+      capacities_(railyard::capacities(spec.topology)),
       router_(spec.topology, spec.routing) {
     RY_CHECK(servers_ > 0);
     for (double& capacity : capacities_) capacity *= spec.payload;
@@ -113,7 +113,7 @@ std::uint32_t BurstTraffic::end_path() {
 void BurstTraffic::add_connection(Direction direction, std::int64_t node, std::int64_t nic,
                                   std::int64_t server, std::int64_t server_nic, float share) {
     const std::int64_t nics = topology_.nics_per_node();
-    const std::int64_t theirs = topology_.nics_per_server();
+    const std::int64_t theirs = topology_.spec().nics_per_server;
     route_.clear();
     bool found = false;
     for (std::int64_t i = 0; !found && i < nics * theirs; ++i) {
@@ -187,7 +187,7 @@ std::uint32_t BurstTraffic::striped_path(Direction direction, std::uint32_t node
         const std::int64_t server = (first_server + stripe) % servers_;
         const double share = static_cast<double>(end - at) / whole;
         add_connection(direction, spec_.nodes[node], nic, server,
-                       (node + stripe + nic) % topology_.nics_per_server(),
+                       (node + stripe + nic) % topology_.spec().nics_per_server,
                        static_cast<float>(share));
         add_part(server_ceiling(direction, server), share);
         at = end;
@@ -345,7 +345,7 @@ void BurstTraffic::add_neighbour(const NeighbourFlow& flow) {
     add_route(1);
     const VertexId first = topology_.server_nic(0, 0);
     const auto server_at = [&](VertexId nic) {
-        return (nic - first) / topology_.nics_per_server();
+        return (nic - first) / topology_.spec().nics_per_server;
     };
     if (flow.from >= first && server_at(flow.from) < servers_) {
         add_part(server_ceiling(Direction::read, server_at(flow.from)), 1);

@@ -565,7 +565,7 @@ Result growth_flows(std::int64_t flows) {
         const Cluster cluster(flows / 8);
         const Topology& topology = cluster.topology();
         Router router(topology, {Routing::ecmp});
-        FlowSimulation simulation(topology.capacities(), static_cast<std::size_t>(flows));
+        FlowSimulation simulation(capacities(topology), static_cast<std::size_t>(flows));
         for (VertexId from = 0; from < flows; ++from) {
             Transfer t;
             // An odd step through a power of two visits everyone once.

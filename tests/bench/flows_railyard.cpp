@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
     const Traffic traffic = railyard::traffic(argv[1]);
     const Topology topology = fat_tree(traffic);
     Router router(topology, {Routing::destination});
-    FlowSimulation simulation(topology.capacities());
+    FlowSimulation simulation(capacities(topology));
     for (const Flow& f : traffic.flows) {
         Transfer transfer;
         router.route(static_cast<VertexId>(f.from), static_cast<VertexId>(f.to), 0,

@@ -314,12 +314,12 @@ TEST_CASE("trees that share a cable share its rate, with each other and with wha
     const std::optional<AggregationTree> tree = aggregation_tree(t, nics, 0);
     REQUIRE(tree);
     for (const int others : {0, 1, 3}) {
-        MaxMin rates(t.capacities());
+        MaxMin rates(capacities(t));
         const auto of_tree = rates.add(tree->usages());
         const LinkId into = reverse_link(t.up_links(nics[0])[0]);
         for (int k = 0; k < others; ++k) rates.add(std::vector<Usage>{{into, 1}});
         rates.solve();
-        CHECK(rates.rate(of_tree) == doctest::Approx(t.capacities()[into] / (1 + others)));
+        CHECK(rates.rate(of_tree) == doctest::Approx(capacities(t)[into] / (1 + others)));
     }
 }
 

@@ -29,7 +29,7 @@ inline std::string network_text(const ClusterNetwork& network) {
         print.add(std::int64_t(l.bytes_per_s));
         print.add(l.latency);
     }
-    std::string out = fmt::format(" {} {} {}", t.kind(), t.vertex_count(), print.hex());
+    std::string out = fmt::format(" {} {} {}", t.spec().kind, t.vertex_count(), print.hex());
     for (VertexId v = static_cast<VertexId>(t.nic_count()); v < t.vertex_count(); ++v) {
         out += " " + t.switch_model(v).name;
     }

@@ -347,7 +347,7 @@ struct HashedFlows {
     void draw(std::uint64_t seed) {
         const auto flows = static_cast<VertexId>(topology.nic_count() / 2);
         Router router(topology, {Routing::ecmp, 1, seed});
-        MaxMin shares(topology.capacities());
+        MaxMin shares(capacities(topology));
         routes.assign(flows, {});
         rates.clear();
         std::vector<FlowId> ids;
@@ -437,7 +437,7 @@ TEST_CASE(
         constexpr std::uint64_t draws = 20;
         for (std::uint64_t seed = 0; seed < draws; ++seed) {
             Router router(t, {Routing::ecmp, 1, seed, polarized});
-            MaxMin shares(t.capacities());
+            MaxMin shares(capacities(t));
             std::vector<FlowId> ids;
             for (VertexId i = 0; i < 64; ++i) {
                 std::vector<Usage> usages;

@@ -43,7 +43,7 @@ double flow_rate(const Topology& t, RoutingSpec routing, VertexId from, VertexId
     Router router(t, routing);
     std::vector<Usage> usages;
     REQUIRE(router.route(from, to, 0, usages));
-    MaxMin shares(t.capacities());
+    MaxMin shares(capacities(t));
     const auto flow = shares.add(usages);
     shares.solve();
     return shares.rate(flow);
@@ -233,11 +233,10 @@ TEST_CASE("buildings have what their oversubscription leaves them") {
     for (const double over : {1.0, 2.0, 4.0}) {
         spec.site_oversubscription = over;
         const Topology t = built(spec);
-        CHECK(t.bisection_bytes_per_s() ==
-              doctest::Approx(16 * nic_rate.bytes_per_second() / over));
+        CHECK(bisection_bytes_per_s(t) == doctest::Approx(16 * nic_rate.bytes_per_second() / over));
     }
     spec.site_bandwidth = nic_rate * 0.5;  // twice as many cables
-    CHECK(built(spec).bisection_bytes_per_s() ==
+    CHECK(bisection_bytes_per_s(built(spec)) ==
           doctest::Approx(16 * nic_rate.bytes_per_second() / 4));
 }
 

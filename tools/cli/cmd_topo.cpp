@@ -33,7 +33,7 @@ std::string switches_text(const std::vector<SwitchOrder>& orders) {
 
 // "rail_only in 8 planes on 2 sites".
 std::string shape_text(const ClusterNetwork& network) {
-    std::string text = network.topology.kind();
+    std::string text = network.topology.spec().kind;
     const std::int64_t planes = network.spec.plane_count();
     if (planes > 1) text += fmt::format(" in {} planes", planes);
     if (network.spec.sites > 1) text += fmt::format(" on {} sites", network.spec.sites);
@@ -52,7 +52,7 @@ void print_materials(const ClusterNetwork& network, const Materials& m) {
     }
     fmt::print("{}{}", switches_text(m.switches), cables.text());
     if (m.half_of_nics_bytes_per_s > 0) {
-        const double bisection = network.topology.bisection_bytes_per_s();
+        const double bisection = bisection_bytes_per_s(network.topology);
         fmt::print("  bisection {} per direction, {:.3g} % of what half of the NICs send\n\n",
                    terabytes_text(bisection), 100 * bisection / m.half_of_nics_bytes_per_s);
     } else {
@@ -83,11 +83,11 @@ Json materials_json(const ClusterNetwork& network, const Materials& m) {
                           {"count", c.count},
                           {"transceivers", c.transceivers}});
     }
-    return {{"topology", network.topology.kind()},
+    return {{"topology", network.topology.spec().kind},
             {"nics", m.nics},
             {"switches", switches_json(m.switches)},
             {"cables", cables},
-            {"bisection_bytes_per_s", network.topology.bisection_bytes_per_s()},
+            {"bisection_bytes_per_s", bisection_bytes_per_s(network.topology)},
             {"full_bisection_bytes_per_s", m.half_of_nics_bytes_per_s}};
 }
 

@@ -51,7 +51,7 @@ struct TrafficSummary {
 };
 
 std::map<std::size_t, TrafficSummary> summary_of_window(const NetworkWindow& window,
-                                                const WindowResult& result) {
+                                                        const WindowResult& result) {
     std::map<std::size_t, TrafficSummary> out;
     for (std::size_t f = 0; f < window.traffic.size(); ++f) {
         TrafficSummary& t = out[window.traffic[f]];
@@ -258,7 +258,7 @@ std::optional<std::vector<Picoseconds>> fair_ends(const NetworkWindow& window) {
     RoutingSpec of_queue_pair = window.window.routing;
     of_queue_pair.queue_pairs = 1;
     Router router(t, of_queue_pair);
-    FlowSimulation shares(t.capacities(), flows.size());
+    FlowSimulation shares(capacities(t), flows.size());
     std::vector<Picoseconds> back;
     for (const PacketFlow& f : flows) {
         Transfer transfer;
@@ -349,7 +349,8 @@ void print_timeline(const WindowResult& r) {
 
 void print_window(const Scenario& s, const NetworkWindow& window, const WindowResult& r) {
     const PacketProfile& p = window.network->packets;
-    fmt::print("{} network: {}, {}; {}\n", window.network->name, window.network->topology.kind(),
+    fmt::print("{} network: {}, {}; {}\n", window.network->name,
+               window.network->topology.spec().kind,
                flow_control_names()[static_cast<std::size_t>(p.flow_control)] == "none"
                    ? std::string("no flow control")
                    : flow_control_names()[static_cast<std::size_t>(p.flow_control)],

@@ -285,7 +285,7 @@ Json timeline_of(const FeaturedPoint& point, const Windows& windows) {
 
 // Bytes over capacity on each link, relative to the link that takes longest.
 std::vector<double> load_of(const NetworkWindow& window) {
-    const std::vector<double> capacities = window.network->topology.capacities();
+    const std::vector<double> capacities = railyard::capacities(window.network->topology);
     std::vector<double> load(capacities.size());
     for (const PacketFlow& flow : window.window.flows) {
         for (const LinkId link : flow.path) {
@@ -309,13 +309,13 @@ Json topologies_of(const FeaturedPoint& point, const Windows& windows) {
     for (const NetworkWindow& window : shown) {
         const Topology& topology = window.network->topology;
         out.push_back({{"network", window.network->name},
-                       {"kind", topology.kind()},
+                       {"kind", topology.spec().kind},
                        {"nodes", topology.nodes()},
                        {"flows", window.window.flows.size()},
                        {"own_traffic", s.window.given},
                        {"svg", topology_svg(topology,
                                             fmt::format("{} network: {}", window.network->name,
-                                                        topology.kind()),
+                                                        topology.spec().kind),
                                             load_of(window))}});
     }
     return {{"point", point.index}, {"drawings", out}};
