@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -204,6 +205,31 @@ Result plan_search(bool smoke) {
     const double per_s = static_cast<double>(search.tried) / cpu_s;
     return {"plan_search",        per_s,       "plans per CPU s", "budget", budget_per_s,
             per_s / budget_per_s, digest.hex()};
+}
+
+// One more question to loaders that were looked at before, as each step of a campaign asks.
+Result loader_again(bool smoke) {
+    constexpr double budget_s = 1e-6;
+    DataDemand demand;
+    demand.sample_bytes = 114'660;
+    demand.sample_stdev = 50'000;
+    demand.batch = 400;
+    demand.compute = std::chrono::milliseconds(224);
+    demand.handover_jitter = std::chrono::milliseconds(1);
+    const DataLoader loader(demand, {}, {512, 8, 112});
+    const int calls = smoke ? 1'000 : 100'000;
+    Fingerprint digest;
+    const double cpu_s = least_cpu_seconds(smoke ? 1 : 5, [&] {
+        digest = {};
+        DataSupply supply;
+        for (int i = 0; i < calls; ++i) {
+            supply.store_bandwidth = 1e11 + i * 1e7;
+            digest.add(loader.flow(supply).step_s);
+        }
+    });
+    const double each = cpu_s / calls;
+    return {"loader_again", each * 1e9,      "ns a step", "budget",
+            budget_s * 1e9, budget_s / each, digest.hex()};
 }
 
 double peak_megabytes() {
@@ -763,6 +789,7 @@ int main(int argc, char** argv) {
           [&] { return event_queue("event_queue_1e6", smoke ? 50'000 : 1'000'000, smoke); });
 
     bench("plan_search", [&] { return plan_search(smoke); });
+    bench("loader_again", [&] { return loader_again(smoke); });
     if (std::string("step_cold_16384").starts_with(only) ||
         std::string("step_point_16384").starts_with(only) ||
         std::string("step_warm_16384").starts_with(only)) {
