@@ -201,6 +201,9 @@ Value convert(const toml::node& node) {
     } else if (const auto* b = node.as_boolean()) {
         out.kind = Value::Kind::boolean;
         out.integer = b->get() ? 1 : 0;
+    } else if (const auto* d = node.as_date()) {  // as good as in quotes
+        out.kind = Value::Kind::string;
+        out.text = fmt::format("{:04}-{:02}-{:02}", d->get().year, d->get().month, d->get().day);
     } else {
         out.kind = Value::Kind::other;
     }

@@ -34,6 +34,12 @@ TEST_CASE_FIXTURE(Fixture, "a value knows where it stood") {
     CHECK(d->at.column == 3);
 }
 
+TEST_CASE_FIXTURE(Fixture, "a date means the same in quotes and without") {
+    parse("quoted = \"2027-03-01\"\nbare = 2027-03-01\n");
+    CHECK(document.root.find("bare")->kind == Value::Kind::string);
+    CHECK(document.root.find("bare")->text == document.root.find("quoted")->text);
+}
+
 TEST_CASE_FIXTURE(Fixture, "a section reads what is there and keeps the defaults of what is not") {
     parse(
         "[job]\nnodes = 4\ninterval = \"10 min\"\nsize = \"2 TB\"\nrate = \"400 Gbit/s\"\nfast = "
