@@ -157,9 +157,9 @@ class ValueReader {
     const std::vector<Estimate>& estimates() const { return estimates_; }
     const std::string& file() const { return file_; }
     Diagnostics& diagnostics() { return diagnostics_; }
+    double factor(const std::string& path) const;  // by which the number there is multiplied
 
   private:
-    double factor(const std::string& path) const;
     std::string place(Position at) const;
     // False, and reported, when v is out of bounds: then it must not be used.
     bool check_bound(double v, Bound bound, const Value& value, const std::string& path);

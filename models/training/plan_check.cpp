@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -142,6 +144,23 @@ void check_interleave(const TransformerModel& m, const ParallelPlan& p, Problems
 }
 
 }  // namespace
+
+std::int64_t nearest_interleave(const TransformerModel& m, const ParallelPlan& p) {
+    std::int64_t nearest = p.interleave;
+    double least = std::numeric_limits<double>::max();
+    ParallelPlan each = p;
+    for (each.interleave = 1; each.interleave <= std::min(m.layers, choices_max);
+         ++each.interleave) {
+        Problems wrong;
+        check_interleave(m, each, wrong);
+        const double away = std::abs(
+            std::log(static_cast<double>(each.interleave) / static_cast<double>(p.interleave)));
+        if (!wrong.empty() || away >= least) continue;
+        least = away;
+        nearest = each.interleave;
+    }
+    return nearest;
+}
 
 std::vector<PlanProblem> plan_problems(const TransformerModel& m, const ParallelPlan& p) {
     Problems out;

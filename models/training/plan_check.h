@@ -15,4 +15,8 @@ struct PlanProblem {
 // its memory can be computed.
 std::vector<PlanProblem> plan_problems(const TransformerModel& model, const ParallelPlan& plan);
 
+// The number of virtual stages nearest to the plan's own, as a ratio, that its layers allow; the plan's
+// own where they allow none.
+std::int64_t nearest_interleave(const TransformerModel& model, const ParallelPlan& plan);
+
 }  // namespace railyard

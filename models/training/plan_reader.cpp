@@ -473,6 +473,10 @@ void PlanReader::check() {
     spec_.step_error =
         read_step_error(catalogue_, context_.model.experts > 0, job_.has("software"), node_.gpu);
     if (context_.instead) p_ = *context_.instead;
+    // A draw of an estimate stands for the nearest number that the layers allow.
+    if (values_.factor(parallel_.path("interleave")) != 1) {
+        p_.interleave = nearest_interleave(context_.model, p_);
+    }
     // 'plan' models the step of the same plan.
     const bool told = context_.must_run && !context_.instead;
     const char* const step_from = told && job_.has("trace")  ? "job.trace"

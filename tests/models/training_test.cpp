@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "models/campaign/campaign.h"
 #include "models/training/plan_check.h"
 #include "tests/table.h"
 
@@ -189,5 +190,26 @@ TEST_CASE("every category of the ledger has a name, a meaning and Google's word 
         CHECK_FALSE(category_name(category).empty());
         CHECK_FALSE(category_doc(category).empty());
         CHECK_FALSE(category_goodput_name(category).empty());
+    }
+}
+
+TEST_CASE("a drawn number of virtual stages is the nearest that the layers allow") {
+    const char* const text = R"(
+cluster.nodes = 2
+[job]
+model = "llama3_8b"
+[job.parallel]
+tensor = 4
+pipeline = 4
+global_batch = 64
+interleave = { value = 8, class = "estimate", source = "none", low = 1, high = 8 }
+)";
+    for (const auto& [factor, stages] :
+         {std::pair{1.0, 8}, {0.75, 8}, {0.6, 4}, {0.4, 4}, {0.3, 2}, {0.1, 1}}) {
+        CAPTURE(factor);
+        ScenarioChanges changes;
+        changes.perturbations = {{"job.parallel.interleave", factor}};
+        changes.must_run = false;
+        CHECK(load_scenario(text, "drawn", changes).plan.interleave == stages);
     }
 }

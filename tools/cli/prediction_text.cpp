@@ -30,6 +30,7 @@ constexpr const char* doubt_words[] = {"luck", "the estimates", "the models' err
 }  // namespace
 
 void print_prediction(const Prediction& prediction, const std::vector<ShowNumber>& show) {
+    if (prediction.answers.empty()) return;
     const auto width = [](double share) {
         return share > 0 ? fmt::format("+- {:.1f} %", 100 * share) : std::string("-");
     };
