@@ -87,8 +87,8 @@ PhaseSpec read_phase(Section& phase) {
     const Value* set =
         phase.open_table("set", "Keys that are others from then on, as { \"cluster.nodes\" = 64 }");
     if (set != nullptr) out.set = *set;
+    const Value* run = out.set.find("run");
     for (const std::string key : {"seed", "replicas", "duration"}) {
-        const Value* run = out.set.find("run");
         if (!(run ? run->find(key) : out.set.find("run." + key))) continue;
         phase.error("set", fmt::format("run.{} is the whole campaign's, not a phase's", key));
     }

@@ -201,8 +201,8 @@ std::vector<double> capacities(const Topology& topology);  // bytes/s, by link, 
 std::optional<LinkId> cable_between(const Topology& topology, VertexId a, VertexId b);
 // One NIC from each part that is cut off from node 0's first NIC; empty when all is connected.
 std::vector<VertexId> unreachable(const Topology& topology);
-// Least bandwidth, bytes/s per direction, between the first half of the nodes and the others: the minimum cut
-// of the network, by maximum flow.
+// Least bandwidth, bytes/s per direction, between the first half of the nodes and the others: maximum flow
+// finds the network's minimum cut.
 double bisection_bytes_per_s(const Topology& topology);
 
 struct TopologyKind {

@@ -100,8 +100,8 @@ class NodeFaults : public CampaignEngine::Component,
     std::vector<bool> lemon_;
     std::vector<Outage> outages_;
     std::vector<std::int32_t> outages_on_;  // of each node: how many are not over
-    std::vector<std::optional<bool>>
-        mended_;  // of each that waits for their end: whether it is sound
+    // By node: whether it is sound, while it waits for their end.
+    std::vector<std::optional<bool>> mended_;
     std::vector<std::int64_t> repairs_;
     NodeFailureCounts counts_;
 };

@@ -16,10 +16,10 @@ struct SpreadSpec {
     // A server takes in what clients send, and its share of the strips that all servers send around. Else
     // clients send each strip to its server.
     bool servers_spread = false;
-    bool stops_whole =
-        false;  // with more servers lost than parity makes up for; else only what they had
-    double metadata_per_server =
-        0;  // calls of each kind per second; 0: the store's rates, which follow
+    // With more servers lost than parity makes up for; else only what they had is gone.
+    bool stops_whole = false;
+    // Calls of each kind per second; 0: the store's rates, which follow.
+    double metadata_per_server = 0;
     double creates_per_s = 0;
     double opens_per_s = 0;
     Duration create_latency{};

@@ -101,8 +101,8 @@ enum RecomputePart : unsigned {
     recompute_latent_up = 4,   // queries, keys and values out of latents
     recompute_feed_forward = 8,
     recompute_experts = 16,  // all of them, with their all-to-all
-    recompute_attention =
-        32,                 // all after queries, keys and values: the core and the output product
+    // All after queries, keys and values: the core and the output product.
+    recompute_attention = 32,
     recompute_shared = 64,  // shared experts
 };
 const std::vector<std::string>& recompute_part_names();  // in the order of the bits
