@@ -216,6 +216,13 @@ void read_stage_layers(Section& parallel, std::int64_t layers, ParallelPlan& p) 
     }
 }
 
+// 0: not given.
+std::int64_t read_count(Section& section, const char* key, const char* doc, const char* otherwise) {
+    std::optional<std::int64_t> given;
+    section.read(key, given, doc, {.bound = Bound::count, .otherwise = otherwise});
+    return given.value_or(0);
+}
+
 void read_recompute(Section& parallel, ParallelPlan& p) {
     int recompute = 1;
     parallel.choose(
@@ -224,12 +231,9 @@ void read_recompute(Section& parallel, ParallelPlan& p) {
         "norms and activation functions too (elementwise), every second multiplication too "
         "(alternate), whole layers (full)");
     p.recompute = static_cast<Recompute>(recompute);
-    std::optional<std::int64_t> layers;
-    parallel.read("recompute_layers", layers,
-                  "With recompute = \"full\": so many layers of a stage",
-                  {.bound = Bound::count, .otherwise = "all"});
-    p.recompute_layers = layers.value_or(0);
-    if (layers && p.recompute != Recompute::full) {
+    p.recompute_layers = read_count(parallel, "recompute_layers",
+                                    "With recompute = \"full\": so many layers of a stage", "all");
+    if (p.recompute_layers > 0 && p.recompute != Recompute::full) {
         parallel.warning("recompute_layers", "has no effect without recompute = \"full\"");
     }
     std::vector<std::string> parts;
@@ -250,12 +254,10 @@ void read_recompute(Section& parallel, ParallelPlan& p) {
     if (p.recompute_parts != 0 && p.recompute == Recompute::full) {
         parallel.warning("recompute_parts", "has no effect with recompute = \"full\"");
     }
-    std::optional<std::int64_t> offloaded;
-    parallel.read("offload_layers", offloaded,
-                  "Layers of a stage whose activations wait in the host's memory for the backward "
-                  "pass",
-                  {.bound = Bound::count, .otherwise = "none"});
-    p.offload_layers = offloaded.value_or(0);
+    p.offload_layers = read_count(
+        parallel, "offload_layers",
+        "Layers of a stage whose activations wait in the host's memory for the backward pass",
+        "none");
 }
 
 class PlanReader {
@@ -343,21 +345,15 @@ void PlanReader::read_split() {
                    "which share out "
                    "the experts",
                    {.bound = Bound::count});
-    std::optional<std::int64_t> shard_ranks;
-    parallel_.read("shard_ranks", shard_ranks,
-                   "Ranks that ZeRO shares among; between such groups gradients are all-reduced "
-                   "(HSDP)",
-                   {.bound = Bound::count, .otherwise = "context x data: all that hold the same"});
-    p_.shard_ranks = shard_ranks.value_or(0);
-    std::optional<std::int64_t> first_layers;
-    std::optional<std::int64_t> last_layers;
+    p_.shard_ranks = read_count(
+        parallel_, "shard_ranks",
+        "Ranks that ZeRO shares among; between such groups gradients are all-reduced (HSDP)",
+        "context x data: all that hold the same");
     const char* const as_others = "as on the others, or one less on both ends";
-    parallel_.read("first_stage_layers", first_layers, "Layers on the first pipeline stage",
-                   {.bound = Bound::count, .otherwise = as_others});
-    parallel_.read("last_stage_layers", last_layers, "Layers on the last pipeline stage",
-                   {.bound = Bound::count, .otherwise = as_others});
-    p_.first_stage_layers = first_layers.value_or(0);
-    p_.last_stage_layers = last_layers.value_or(0);
+    p_.first_stage_layers = read_count(parallel_, "first_stage_layers",
+                                       "Layers on the first pipeline stage", as_others);
+    p_.last_stage_layers =
+        read_count(parallel_, "last_stage_layers", "Layers on the last pipeline stage", as_others);
     read_stage_layers(parallel_, context_.model.layers, p_);
     parallel_.read("interleave", p_.interleave, "Virtual pipeline stages per GPU",
                    {.bound = Bound::count});
@@ -424,13 +420,10 @@ void PlanReader::read_execution() {
 }
 
 void PlanReader::read_adapters_and_experts() {
-    std::optional<std::int64_t> adapter_rank;
-    parallel_.read(
-        "adapter_rank", adapter_rank,
-        "Train adapters of this rank beside attention (LoRA): the model's own weights are "
-        "frozen",
-        {.bound = Bound::count, .otherwise = "none: all weights are trained"});
-    p_.adapter_rank = adapter_rank.value_or(0);
+    p_.adapter_rank = read_count(
+        parallel_, "adapter_rank",
+        "Train adapters of this rank beside attention (LoRA): the model's own weights are frozen",
+        "none: all weights are trained");
     parallel_.read("fold_experts", p_.fold_experts,
                    "Expert ranks are tensor-parallel ranks too, and none splits an expert");
     parallel_.read("overlap_expert", p_.overlap_expert,
