@@ -47,7 +47,7 @@ void WorldSimulation::set_step(JobIndex index) {
     if (WorldParts::Parts* parts = parts_of(index)) {
         parts->slowed = parts->checkpointer.uploading();
         if (parts->slowed) j.step.upload = parts->spec().upload_step_penalty;
-        parts->wait = wait_for_data(index);
+        parts->wait = parts->extra_wait(j.step.data_wait);
         j.step.data_wait += parts->wait;
     }
     wait_on_links(index);
@@ -134,13 +134,20 @@ void WorldSimulation::send_uploads(JobIndex index) {
     if (upload == nullptr) {
         links_.leave(member);
         if (parts != nullptr) parts->checkpointer.limit_uploads(unlimited);
-    } else {
-        const NetworkState broken = network_ ? network_->broken() : NetworkState{};
-        auto traffic = kind.transfer_traffic(nodes_of(index), {run_.hashes, broken}, *upload);
-        if (!traffic) return;
-        links_.join(member, std::move(traffic), 0);
+    } else if (!transfer_joins(index, member, *upload)) {
+        return;
     }
     links_change_soon();
+}
+
+// False: it is on no links.
+bool WorldSimulation::transfer_joins(JobIndex index, SharedLinks::Member as,
+                                     const TransferSpec& transfer) {
+    const NetworkNow now{run_.hashes, network_ ? network_->broken() : NetworkState{}};
+    auto traffic = spec().kinds[job(index).kind].transfer_traffic(nodes_of(index), now, transfer);
+    if (!traffic) return false;
+    links_.join(as, std::move(traffic), 0);
+    return true;
 }
 
 // What the links leave it, from now on.

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "models/scheduler/world.h"
 #include "sim/check.h"
 
 namespace railyard {
@@ -53,18 +54,30 @@ const TransferSpec* WorldParts::Parts::waits_for(bool saving) const {
     return spec_->read_at_start.bytes > Bytes{} ? &spec_->read_at_start : nullptr;
 }
 
+void WorldParts::Parts::run(bool steps, bool processes) {
+    checkpointer.steps_run(steps);
+    if (!feed) return;
+    feed->change(!processes ? DataFeed::Use::no_loaders
+                 : steps    ? DataFeed::Use::steps
+                            : DataFeed::Use::loaders_only);
+}
+
 std::int64_t WorldParts::Parts::slot_of(NodeIndex node) const {
     return std::ranges::find(slots_, node) - slots_.begin();
 }
 
-WorldParts::WorldParts(CampaignEngine& engine, const WorldSpec& spec, Owner& owner)
+WorldParts::WorldParts(CampaignEngine& engine, const WorldRun& run, Owner& owner)
     : engine_(engine),
-      spec_(spec),
+      spec_(run.spec),
       owner_(owner),
       stores_(engine),
       id_(engine.add(*this, "parts of jobs")),
-      free_(spec.kinds.size()) {
-    for (const WorldStore& store : spec.stores) stores_.add_store(store.name, store.supply);
+      free_(spec_.kinds.size()) {
+    for (const WorldStore& store : spec_.stores) stores_.add_store(store.name, store.supply);
+    if (run.store == nullptr) return;
+    FailingStore::DataOwner& loser = *this;
+    failing_.emplace(engine, stores_, shared_store, *run.store->system, *run.store->failures, loser,
+                     run.seed, run.replica);
 }
 
 WorldParts::Parts& WorldParts::of(JobIndex job, std::uint32_t kind, std::int64_t gpus,
@@ -121,19 +134,16 @@ void WorldParts::count(Parts& parts, bool over) {
     }
 }
 
-void WorldParts::fail_store(const StoreSetup& store, std::uint64_t seed, std::uint64_t replica) {
-    FailingStore::DataOwner& owner = *this;
-    failing_.emplace(engine_, stores_, shared_store, *store.system, *store.failures, owner, seed,
-                     replica);
-}
-
 void WorldParts::start() {
     if (failing_) failing_->start();
 }
 
-void WorldParts::end() {
-    if (failing_) failing_->end();
+void WorldParts::end(WorldOutcome& outcome) {
     for (const auto& [job, slot] : slot_of_) count(*slots_[slot].parts, false);
+    outcome.objects = objects_;
+    if (!failing_) return;
+    failing_->end();
+    outcome.store = failing_->counts();
 }
 
 // Files lie on all of a store, so any share of it that is gone takes something of every checkpoint there.

@@ -13,6 +13,9 @@
 
 namespace railyard {
 
+struct WorldOutcome;
+struct WorldRun;
+
 class WorldParts : public CampaignEngine::Component, FailingStore::DataOwner {
   public:
     // All but pace_of_parts_changed() as events of their own.
@@ -38,6 +41,11 @@ class WorldParts : public CampaignEngine::Component, FailingStore::DataOwner {
         std::int64_t slot_of(NodeIndex node) const;
         // To or from the shared store, while it saves or comes back; nullptr: nothing.
         const TransferSpec* waits_for(bool saving) const;
+        void run(bool steps, bool processes);  // in which the loaders live
+        // Beside what a step waits for data with the store to itself, `counted` of which it has by now.
+        Duration extra_wait(Duration counted) const {
+            return feed ? feed->extra_wait(counted) : Duration{};
+        }
 
         bool suspended = false;  // its state is still in GPU memory
         bool slowed = false;     // its steps, by an upload
@@ -64,21 +72,14 @@ class WorldParts : public CampaignEngine::Component, FailingStore::DataOwner {
         std::optional<DataFeed> feed;
     };
 
-    WorldParts(CampaignEngine& engine, const WorldSpec& spec, Owner& owner);
+    WorldParts(CampaignEngine& engine, const WorldRun& run, Owner& owner);
 
     // The parts of a job that starts; made when it starts for the first time.
     Parts& of(JobIndex job, std::uint32_t kind, std::int64_t gpus, const Allocation& held);
     Parts* find(JobIndex job) const;
     void forget(JobIndex job);  // it is over
-    // The shared store's parts fail.
-    void fail_store(const StoreSetup& store, std::uint64_t seed, std::uint64_t replica);
     void start();
-    void end();  // counts what checkpoints hold; call once
-    // By checkpoints of all jobs in the object store; one that is over keeps none.
-    const PlaceUse& objects() const { return objects_; }
-    StoreFailureCounts store_failures() const {
-        return failing_ ? failing_->counts() : StoreFailureCounts{};
-    }
+    void end(WorldOutcome& outcome);  // counts what the stores hold and have lost; call once
 
     void handle(std::uint32_t event) override;
 
@@ -104,7 +105,7 @@ class WorldParts : public CampaignEngine::Component, FailingStore::DataOwner {
     std::vector<Slot> slots_;
     std::vector<std::vector<std::uint32_t>> free_;  // by kind of jobs
     std::map<JobIndex, std::uint32_t> slot_of_;
-    PlaceUse objects_;
+    PlaceUse objects_;  // by checkpoints in the object store; a job that is over keeps none
     std::optional<FailingStore> failing_;
 };
 

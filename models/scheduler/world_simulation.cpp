@@ -47,11 +47,9 @@ WorldSimulation::WorldSimulation(CampaignEngine& engine, const WorldRun& run, Wo
         job_strikes_.emplace(engine, *this, run.causes, repair_, run.seed, run.replica);
     }
     if (std::ranges::any_of(run.spec.kinds, &WorldJobKind::has_parts)) {
-        parts_.emplace(engine, run.spec, *this);
+        parts_.emplace(engine, run, *this);
     }
-    const bool store_fails = parts_ && run.store != nullptr;
-    if (store_fails) parts_->fail_store(*run.store, run.seed, run.replica);
-    goes_back_far_ = store_fails || std::ranges::any_of(run.causes, &FailureCause::silent);
+    goes_back_far_ = run.store || std::ranges::any_of(run.causes, &FailureCause::silent);
     if (run.network != nullptr && run.network->any()) {
         network_.emplace(engine, *run.network, *this, run.seed, run.replica);
     }
@@ -489,8 +487,7 @@ void WorldSimulation::lose_unsaved(JobIndex index, const StateLoss& loss) {
 // What the job loses when one of its nodes leaves.
 StateLoss WorldSimulation::loss_of(JobIndex index, NodeIndex node) const {
     const WorldParts::Parts* parts = parts_of(index);
-    if (parts == nullptr) return {};
-    return {StateLoss::Scope::node, parts->slot_of(node)};
+    return parts ? StateLoss{StateLoss::Scope::node, parts->slot_of(node)} : StateLoss{};
 }
 
 WorldSimulation::PartsByGroup WorldSimulation::parts_by_group(JobIndex index,
@@ -767,11 +764,7 @@ void WorldSimulation::end_campaign() {
         accept_suspect(index);
     }
     count_jobs();
-    if (parts_) {
-        parts_->end();
-        outcome_.objects = parts_->objects();
-        outcome_.store = parts_->store_failures();
-    }
+    if (parts_) parts_->end(outcome_);
     outcome_.node_busy = books_.node_busy();
     outcome_.stranded = books_.stranded();
     outcome_.stuck = scheduler_->stuck();

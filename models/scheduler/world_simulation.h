@@ -208,8 +208,6 @@ class WorldSimulation : public WorldView,
     void begin_stage(JobIndex job, Stage stage, const RunPlan& plan, Duration already = {});
     void begin_work(JobIndex job);
     std::int64_t steps_to_save(JobIndex job) const;
-    Duration wait_for_data(JobIndex job) const;
-    void use_loaders(JobIndex job);
     void begin_save(JobIndex job);
     void begin_interval(JobIndex job);
     void after_steps(JobIndex job);
@@ -223,6 +221,7 @@ class WorldSimulation : public WorldView,
         return job + static_cast<JobIndex>(jobs_.size());
     }
     void send_uploads(JobIndex job);
+    bool transfer_joins(JobIndex job, SharedLinks::Member as, const TransferSpec& transfer);
     void change_upload(JobIndex job);
     void wait_on_links(JobIndex job);
     void begin_transfer(JobIndex job);

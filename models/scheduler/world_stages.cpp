@@ -14,17 +14,6 @@ constexpr Duration open_ended = Duration::max() / 4;  // the stores say when
 
 }  // namespace
 
-// Loaders live in the job's processes.
-void WorldSimulation::use_loaders(JobIndex index) {
-    std::optional<DataFeed>& feed = parts_of(index)->feed;
-    if (!feed) return;
-    const Job& j = jobs_[index];
-    const bool steps = j.stage == Stage::working && !j.run.stands_still;
-    feed->change(j.stage == Stage::setting_up ? DataFeed::Use::no_loaders
-                 : steps                      ? DataFeed::Use::steps
-                                              : DataFeed::Use::loaders_only);
-}
-
 void WorldSimulation::begin_stage(JobIndex index, Stage stage, const RunPlan& plan,
                                   Duration already) {
     Job& j = jobs_[index];
@@ -32,8 +21,7 @@ void WorldSimulation::begin_stage(JobIndex index, Stage stage, const RunPlan& pl
     j.run = plan;
     j.run.step = j.step.duration();
     j.run_since = now() - already;
-    parts_of(index)->checkpointer.steps_run(stage == Stage::working && !plan.stands_still);
-    use_loaders(index);
+    parts_of(index)->run(stage == Stage::working && !plan.stands_still, stage != Stage::setting_up);
     expect_end(index);
 }
 
@@ -43,8 +31,7 @@ void WorldSimulation::leave_stage(JobIndex index) {
     if (parts == nullptr) return;
     jobs_[index].stage = Stage::setting_up;
     parts->checkpointer.wait_for(Saver::Waits::nothing);
-    parts->checkpointer.steps_run(false);
-    use_loaders(index);
+    parts->run(false, false);
 }
 
 // What is done in it; the next stage begins.
@@ -149,15 +136,9 @@ void WorldSimulation::resume_step(JobIndex index, Duration partial) {
         upload_changes(j.step, partial, slowed, penalty);
     }
     // A step that has waited long enough, as things are now, is over.
-    parts.wait = std::max(wait_for_data(index), partial - j.step.duration());
+    parts.wait = std::max(parts.extra_wait(j.step.data_wait), partial - j.step.duration());
     j.step.data_wait += parts.wait;
     begin_stage(index, Stage::working, {.steps = 1, .ends_safe = j.steps_left == 1}, partial);
-}
-
-// Beside what it waits with the store to itself, which its step has by now.
-Duration WorldSimulation::wait_for_data(JobIndex index) const {
-    const std::optional<DataFeed>& feed = parts_of(index)->feed;
-    return feed ? feed->extra_wait(jobs_[index].step.data_wait) : Duration{};
 }
 
 void WorldSimulation::first_batch_there(JobIndex index) {
@@ -196,10 +177,9 @@ void WorldSimulation::restored(JobIndex index) {
 // What runs, or is suspended, has its state in GPU memory. What reads it back reads what is left.
 void WorldSimulation::copies_lost(JobIndex index) {
     Job& j = jobs_[index];
-    WorldParts::Parts& parts = *parts_of(index);
     const bool running = j.status.phase == WorldPhase::running;
     const bool reads = running && j.stage == Stage::restoring;
-    const bool starts = running && j.stage == Stage::setting_up && !parts.suspended;
+    const bool starts = running && j.stage == Stage::setting_up && !parts_of(index)->suspended;
     const bool in_memory = running ? !reads && !starts : j.status.phase == WorldPhase::suspended;
     const bool done = j.status.phase == WorldPhase::completing && !j.next.waits;
     if (in_memory || done) return;
@@ -256,12 +236,7 @@ void WorldSimulation::begin_transfer(JobIndex index) {
     const TransferSpec* transfer = transfer_of(index);
     if (transfer == nullptr) return;
     leave_links(index);
-    const NetworkState broken = network_ ? network_->broken() : NetworkState{};
-    auto traffic = spec().kinds[job(index).kind].transfer_traffic(nodes_of(index),
-                                                                  {run_.hashes, broken}, *transfer);
-    if (!traffic) return;
-    links_.join(index, std::move(traffic), 0);
-    links_change_soon();
+    if (transfer_joins(index, index, *transfer)) links_change_soon();
 }
 
 // What the links leave it, from now on.
