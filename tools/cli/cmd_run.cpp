@@ -11,7 +11,6 @@
 #include "tools/cli/cmd.h"
 #include "tools/cli/cost_report.h"
 #include "tools/cli/limits.h"
-#include "tools/cli/metric_text.h"
 #include "tools/cli/network_luck.h"
 #include "tools/cli/options.h"
 #include "tools/cli/prediction_text.h"
@@ -171,9 +170,10 @@ void print_headline(const Scenario& s, const CampaignResult& r) {
         const Summary& m = r.metric(metric).summary;
         std::string interval = m.count == 1 ? "one replica: none" : "none";
         // None of these is negative, and shares are no more than 1, whatever a symmetric interval says.
+        const std::string_view name(metric);
+        const bool share = name == "goodput" || name == "ettr" || name == "job_finished";
         if (std::isfinite(m.ci95.low)) {
-            const bool share = is_ratio(r.metric(metric).unit);
-            const double high = share ? std::min(std::max(1.0, m.mean), m.ci95.high) : m.ci95.high;
+            const double high = share ? std::min(1.0, m.ci95.high) : m.ci95.high;
             interval = fmt::format("{} to {}", show(std::max(0.0, m.ci95.low)), show(high));
         }
         table.add({coloured(label, Colour::bold), show(m.mean), interval,
