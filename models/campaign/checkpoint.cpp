@@ -16,8 +16,6 @@ namespace railyard {
 
 namespace {
 
-constexpr double step_seconds_max = 1e7;
-
 // What one node moves to and from one of the places on it, or on its neighbour.
 struct NodePlace {
     Bandwidth write;

@@ -42,7 +42,6 @@ StandaloneCatalogue Scenario::open_catalogue() const {
 
 namespace {
 
-constexpr double step_seconds_max = 1e7;  // a step of 116 days is a mistake in the scenario
 constexpr std::int64_t flow_gpus_max = 1 << 20;
 
 WindowContext window_context(const Scenario& s) {

@@ -66,6 +66,8 @@ struct ScenarioPhase {
     std::shared_ptr<const Scenario> as{};  // all that is there
 };
 
+inline constexpr double step_seconds_max = 1e7;  // a step of 116 days is a mistake in the scenario
+
 // A spec of each folder, read there; and what the campaign makes of several of them.
 struct Scenario : CampaignSpec,
                   CatalogueSpec,

@@ -10,7 +10,7 @@ namespace railyard {
 
 namespace {
 
-constexpr std::int64_t ns_per_s = 1'000'000'000;
+constexpr std::int64_t second_ns = 1'000'000'000;
 constexpr double file_parts = 1e6;  // rates of files are whole millionths of a file per second
 
 std::size_t index_of(Direction direction) {
@@ -95,9 +95,9 @@ StoreService::Transfer StoreService::transfer_of(std::size_t client, const Trans
     t.client = client;
     t.spec = spec;
     t.told_rate = -1;  // nothing yet
-    t.bytes.left = Amount{spec.bytes.count()} * 8 * ns_per_s;
+    t.bytes.left = Amount{spec.bytes.count()} * 8 * second_ns;
     t.bytes.cap = spec.cap.bits_per_second();
-    t.files.left = Amount{spec.files} * static_cast<std::int64_t>(file_parts) * ns_per_s;
+    t.files.left = Amount{spec.files} * static_cast<std::int64_t>(file_parts) * second_ns;
     t.files.cap = parts_per_second(spec.files_per_s);
     return t;
 }
@@ -144,8 +144,8 @@ StoreService::Progress StoreService::progress(TransferId transfer) {
     advance();
     const Transfer& t = transfers_[transfer];
     RY_CHECK(t.active);
-    const Amount whole = Amount{t.spec.bytes.count()} * 8 * ns_per_s;
-    const Amount moved = (whole - t.bytes.left) / (Amount{8} * ns_per_s);
+    const Amount whole = Amount{t.spec.bytes.count()} * 8 * second_ns;
+    const Amount moved = (whole - t.bytes.left) / (Amount{8} * second_ns);
     return {Bytes::of(static_cast<std::int64_t>(moved)), t.walls};
 }
 
@@ -223,7 +223,7 @@ void StoreService::advance() {
     advanced_to_ = engine_.now();
     if (elapsed == 0) return;
     for (Store& store : stores_) {
-        const Amount room = Amount{store.supply.write_buffer.count()} * 8 * ns_per_s;
+        const Amount room = Amount{store.supply.write_buffer.count()} * 8 * second_ns;
         store.buffered =
             std::clamp(store.buffered + Amount{store.filling} * elapsed, Amount{0}, room);
     }
@@ -307,7 +307,7 @@ void StoreService::schedule_next() {
         // Rounded rates may add up to a bit more than what drains.
         if (store.full) store.filling = std::min<std::int64_t>(store.filling, 0);
         const Amount room =
-            Amount{store.supply.write_buffer.count()} * 8 * ns_per_s - store.buffered;
+            Amount{store.supply.write_buffer.count()} * 8 * second_ns - store.buffered;
         if (store.filling > 0) next = std::min(next, time_for(room, store.filling));
     }
     for (const TransferId id : active_) next = std::min(next, until_change(transfers_[id]));
@@ -349,7 +349,7 @@ std::int64_t StoreService::Store::write() const {
 // A buffer that is full stays so while writers take all that drains from it.
 void StoreService::fill_buffers() {
     for (Store& store : stores_) {
-        const Amount room = Amount{store.supply.write_buffer.count()} * 8 * ns_per_s;
+        const Amount room = Amount{store.supply.write_buffer.count()} * 8 * second_ns;
         store.full = room > 0 && store.buffered >= room;
     }
 }

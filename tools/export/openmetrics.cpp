@@ -41,7 +41,7 @@ struct Series {
 };
 
 // Series of one metric.
-struct Family {
+struct MetricFamily {
     std::string name;
     const char* type;  // a counter's samples have _total behind its name
     const char* unit;  // as Grafana calls it
@@ -87,19 +87,19 @@ class Exposition {
   private:
     std::chrono::seconds interval() const;
     std::string samples(const Steps& steps, bool changes) const;
-    std::string family_text(const Family& family) const;
-    Json panel(const Family& family, std::size_t place) const;
+    std::string family_text(const MetricFamily& family) const;
+    Json panel(const MetricFamily& family, std::size_t place) const;
 
     Hosts hosts_;
     Duration length_;
-    std::vector<Family> families_;
+    std::vector<MetricFamily> families_;
 };
 
 // The shortest usual one that keeps a file below half a million samples.
 std::chrono::seconds Exposition::interval() const {
     constexpr std::int64_t samples_max = 500'000;
     std::int64_t series = 0;
-    for (const Family& family : families_) {
+    for (const MetricFamily& family : families_) {
         const bool all = family.of_gpus && family.series.front().labels.empty();
         series += all ? hosts_.nodes * hosts_.gpus_per_node : std::ssize(family.series);
     }
@@ -133,7 +133,7 @@ std::string Exposition::samples(const Steps& steps, bool changes) const {
     return out;
 }
 
-std::string Exposition::family_text(const Family& family) const {
+std::string Exposition::family_text(const MetricFamily& family) const {
     std::string out =
         fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", family.name, family.help, family.type);
     const std::string name =
@@ -161,11 +161,11 @@ std::string Exposition::family_text(const Family& family) const {
 
 std::string Exposition::text() const {
     std::string out;
-    for (const Family& family : families_) out += family_text(family);
+    for (const MetricFamily& family : families_) out += family_text(family);
     return out + "# EOF\n";
 }
 
-Json Exposition::panel(const Family& family, std::size_t place) const {
+Json Exposition::panel(const MetricFamily& family, std::size_t place) const {
     const std::string every = fmt::format("{}s", interval().count());
     const bool counter = std::string_view(family.type) == "counter";
     const std::string all = family.name + (counter ? "_total" : "");

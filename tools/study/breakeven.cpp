@@ -11,7 +11,7 @@ namespace railyard {
 
 namespace {
 
-constexpr double tolerance = 1e-4;           // of the range, for the crossing
+constexpr double crossing_tolerance = 1e-4;  // of the range, for the crossing
 constexpr double interval_tolerance = 1e-3;  // and for the ends of its interval
 constexpr int steps_max = 60;
 
@@ -112,7 +112,7 @@ std::optional<double> Search::end_of_open(const Bound& near_side, const Bound& f
 
 Crossing Search::cross(const Bracket& bracket) {
     const auto mean = [](const PairedComparison& p) { return p.difference; };
-    const Bracket narrowed = narrow(bracket, mean, tolerance);
+    const Bracket narrowed = narrow(bracket, mean, crossing_tolerance);
     Crossing out;
     out.before = range_.at(narrowed.near);
     out.x = range_.at(narrowed.far);

@@ -32,9 +32,9 @@ using Write = std::function<void(ResultsDb&)>;
 // What the threads have found, written in batches by whichever of them finds a batch worth while, one at a
 // time and in the order of the pushes. No thread of its own: a sweep with -j N takes N processors' time, not
 // a little more.
-class Writer {
+class ReplicaWriter {
   public:
-    explicit Writer(ResultsDb& db) : db_(db) {}
+    explicit ReplicaWriter(ResultsDb& db) : db_(db) {}
 
     // Throws what the database throws when it is this thread that writes.
     void push(Write write) {
@@ -145,7 +145,7 @@ class Sweep {
         stopped_ = true;
         changed_.notify_all();
     }
-    Writer& writer() { return writer_; }
+    ReplicaWriter& writer() { return writer_; }
     std::int64_t done() const { return done_; }
     const std::exception_ptr& failure() const { return failure_; }
 
@@ -177,7 +177,7 @@ class Sweep {
     const SweepOptions& options_;
     std::atomic<bool> stopped_{false};
     std::shared_ptr<WindowCache> windows_;
-    Writer writer_;
+    ReplicaWriter writer_;
 
     std::mutex mutex_;  // of all below
     std::condition_variable changed_;

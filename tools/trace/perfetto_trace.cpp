@@ -16,9 +16,9 @@ constexpr std::uint32_t sequence = 1;            // one writer
 constexpr std::uint32_t sequence_begins = 1;     // SEQ_INCREMENTAL_STATE_CLEARED
 constexpr std::size_t packets_per_write = 4096;  // a Trace may be written in pieces: they add up
 
-using Written = perfetto::TrackEvent;
+using perfetto::TrackEvent;
 
-void annotate(Written& event, const PerfettoTrace::Fact& fact) {
+void annotate(TrackEvent& event, const PerfettoTrace::Fact& fact) {
     perfetto::DebugAnnotation& note = *event.add_debug_annotations();
     note.set_name(fact.name);
     if (const auto* n = std::get_if<std::int64_t>(&fact.value)) note.set_int_value(*n);
@@ -27,9 +27,9 @@ void annotate(Written& event, const PerfettoTrace::Fact& fact) {
 }
 
 // Packets go out in batches, so that a trace of millions of events is never in memory twice.
-class Writer {
+class PacketWriter {
   public:
-    explicit Writer(OutputFile& out) : out_(out) {}
+    explicit PacketWriter(OutputFile& out) : out_(out) {}
     perfetto::TracePacket& next() {
         if (static_cast<std::size_t>(batch_.packet_size()) == packets_per_write) flush();
         perfetto::TracePacket& packet = *batch_.add_packet();
@@ -86,7 +86,7 @@ void PerfettoTrace::count(Track counter, std::int64_t at_ns, double value) {
 }
 
 void PerfettoTrace::write(OutputFile& out) const {
-    Writer writer(out);
+    PacketWriter writer(out);
     for (std::size_t i = 0; i < tracks_.size(); ++i) {
         const TrackRow& row = tracks_[i];
         perfetto::TrackDescriptor& track = *writer.next().mutable_track_descriptor();
@@ -105,12 +105,12 @@ void PerfettoTrace::write(OutputFile& out) const {
     std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
         return std::pair(a->at_ns, a->kind) < std::pair(b->at_ns, b->kind);
     });
-    constexpr Written::Type types[] = {Written::TYPE_SLICE_END, Written::TYPE_COUNTER,
-                                       Written::TYPE_INSTANT, Written::TYPE_SLICE_BEGIN};
+    constexpr TrackEvent::Type types[] = {TrackEvent::TYPE_SLICE_END, TrackEvent::TYPE_COUNTER,
+                                          TrackEvent::TYPE_INSTANT, TrackEvent::TYPE_SLICE_BEGIN};
     for (const auto* event : order) {
         perfetto::TracePacket& packet = writer.next();
         packet.set_timestamp(static_cast<std::uint64_t>(event->at_ns));
-        Written& shown = *packet.mutable_track_event();
+        TrackEvent& shown = *packet.mutable_track_event();
         shown.set_type(types[static_cast<std::size_t>(event->kind)]);
         shown.set_track_uuid(event->track);
         if (!event->name.empty()) shown.set_name(event->name);

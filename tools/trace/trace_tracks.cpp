@@ -85,9 +85,9 @@ void trace_stores(PerfettoTrace& trace, const Scenario& s, const ReplicaResult& 
 }
 
 // Slices one after another from 0; ends are rounded, so that they never drift.
-class Row {
+class SpanRow {
   public:
-    Row(PerfettoTrace& trace, PerfettoTrace::Track track) : trace_(trace), track_(track) {}
+    SpanRow(PerfettoTrace& trace, PerfettoTrace::Track track) : trace_(trace), track_(track) {}
     void add(const std::string& name, double length_s, PerfettoTrace::Facts facts = {}) {
         if (length_s <= 0) return;
         const std::int64_t begin = from_seconds(at_s_).count();
@@ -216,7 +216,7 @@ void trace_replica(PerfettoTrace& trace, const Scenario& s, const ReplicaResult&
 void trace_step(PerfettoTrace& trace, const Scenario& s) {
     const StepTime& step = s.job.step;
     const auto group = trace.group(fmt::format("one step: {}", to_text(step.duration())));
-    Row parts(trace, trace.track(group, "where the time goes"));
+    SpanRow parts(trace, trace.track(group, "where the time goes"));
     parts.add("compute", seconds(step.compute));
     parts.add("exposed communication", seconds(step.exposed_communication));
     parts.add("pipeline bubble", seconds(step.bubble));
@@ -228,7 +228,7 @@ void trace_step(PerfettoTrace& trace, const Scenario& s) {
     const CriticalPath path =
         critical_path(s.model, s.plan, groups, s.parameter_bytes, s.optimizer_traffic);
     constexpr const char* kinds[] = {"compute", "communication", "bubble", "straggler"};
-    Row chain(trace, trace.track(group, "critical path, each kind of work together"));
+    SpanRow chain(trace, trace.track(group, "critical path, each kind of work together"));
     for (const PathPart& part : path) {
         chain.add(std::string(part.name), part.seconds,
                   {{"kind", std::string(kinds[static_cast<std::size_t>(part.kind)])},
