@@ -26,6 +26,8 @@
 #pragma pop_macro("TOML_UNREACHABLE")
 #include <toml++/toml.h>
 
+#include "sim/text.h"
+
 namespace railyard {
 
 Document::Document() = default;
@@ -212,11 +214,10 @@ Value convert(const toml::node& node) {
 
 // The item of an array that a setting names by number; nullptr: there is none.
 Value* item(Value& array, const std::string& index) {
-    constexpr std::size_t digits_max = 6;
-    const bool number =
-        index.size() <= digits_max && index.find_first_not_of("0123456789") == std::string::npos;
-    const std::size_t at = number ? std::stoul(index) : array.items.size();
-    return at < array.items.size() ? &array.items[at] : nullptr;
+    const auto at = whole_value(index);
+    return at && *at >= 0 && *at < std::ssize(array.items)
+               ? &array.items[static_cast<std::size_t>(*at)]
+               : nullptr;
 }
 
 }  // namespace

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <map>
 #include <optional>
 #include <string_view>
 
 #include "models/fabric/packet_limits.h"
+#include "sim/text.h"
 
 namespace railyard {
 
@@ -43,10 +43,8 @@ class TrafficFile {
 std::optional<std::int64_t> TrafficFile::number(std::string_view cell, Column column,
                                                 std::int64_t least, std::int64_t most) {
     constexpr const char* names[] = {"id", "src", "dst", "bytes", "start_ps", "dep"};
-    std::int64_t value = 0;
-    const auto [end, problem] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-    if (problem != std::errc() || end != cell.data() + cell.size() || value < least ||
-        value > most) {
+    const auto value = whole_value(cell);
+    if (!value || *value < least || *value > most) {
         error(fmt::format("{}: expected a whole number from {} to {}, found '{}'", names[column],
                           least, most, cell));
         return std::nullopt;
@@ -56,11 +54,7 @@ std::optional<std::int64_t> TrafficFile::number(std::string_view cell, Column co
 
 void TrafficFile::read_line(std::string_view line) {
     std::vector<std::string_view> cells;
-    for (std::size_t begin = 0; begin <= line.size();) {
-        const std::size_t comma = std::min(line.find(',', begin), line.size());
-        cells.push_back(line.substr(begin, comma - begin));
-        begin = comma + 1;
-    }
+    split(line, ',', cells);
     if (cells.size() != columns) {
         error(fmt::format("expected {} columns, found {}", int{columns}, cells.size()),
               std::string(header));

@@ -5,33 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/text.h"
+
 namespace railyard {
 
 namespace {
-
-// The digits from `at` on; -1 where there is something else.
-int digits_at(const std::string& text, std::size_t at, std::size_t count) {
-    int out = 0;
-    for (std::size_t i = at; i < at + count; ++i) {
-        if (text[i] < '0' || text[i] > '9') return -1;
-        out = 10 * out + (text[i] - '0');
-    }
-    return out;
-}
-
-std::optional<Day> day_of(const std::string& text) {
-    namespace chrono = std::chrono;
-    if (text.size() != 10 || text[4] != '-' || text[7] != '-') return std::nullopt;
-    const int year = digits_at(text, 0, 4);
-    const int month = digits_at(text, 5, 2);
-    const int day = digits_at(text, 8, 2);
-    if (year < 0 || month < 0 || day < 0) return std::nullopt;
-    const chrono::year_month_day date{chrono::year(year),
-                                      chrono::month(static_cast<unsigned>(month)),
-                                      chrono::day(static_cast<unsigned>(day))};
-    if (!date.ok()) return std::nullopt;
-    return chrono::sys_days(date);
-}
 
 void read_range(Section& section, QuotedPrice& price) {
     Money typical;
@@ -150,10 +128,11 @@ std::optional<Day> read_day(Section& section, const char* key, const char* doc) 
 
 std::optional<Day> day_of(Section& section, const char* key, const std::string& text) {
     if (text.empty() && !section.has(key)) return std::nullopt;
-    const std::optional<Day> day = day_of(text);
-    if (!day) {
+    const std::optional<Day> day = day_value(text);
+    if (!day || text.size() != std::string_view("2027-03-01").size()) {
         section.error(key,
                       fmt::format("expected a day such as \"2027-03-01\", found \"{}\"", text));
+        return std::nullopt;
     }
     return day;
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "models/scheduler/reader_names.h"
+#include "sim/text.h"
 
 namespace railyard {
 
@@ -18,10 +19,7 @@ enum class Cut : std::uint8_t { off, fixed, dynamic };
 void read_layout(Section& section, const std::string& text, const NodeGroup& group, MigSpec& mig) {
     const std::vector<std::string> names = mig_names(group.gpu.memory);
     std::vector<ProfileIndex> profiles;
-    for (std::size_t begin = 0; begin < text.size();) {
-        const std::size_t end = std::min(text.find(',', begin), text.size());
-        const std::string name = text.substr(begin, end - begin);
-        begin = end + 1;
+    for (const std::string& name : split_text(text, ',')) {
         const auto found = std::find(names.begin(), names.end(), name);
         if (found == names.end()) {
             section.error("mig_layout",

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "models/scheduler/reader_names.h"
+#include "sim/text.h"
 
 namespace railyard {
 
@@ -77,10 +78,8 @@ void resolve_preemption(Section& scheduler, const std::vector<std::string>& pree
     const std::vector<std::string> names = names_of(slurm.qos);
     for (std::size_t q = 0; q < preempts.size(); ++q) {
         const std::string& text = preempts[q];
-        for (std::size_t begin = 0; begin < text.size();) {
-            const std::size_t end = std::min(text.find(',', begin), text.size());
-            const std::string name = text.substr(begin, end - begin);
-            begin = end + 1;
+        if (text.empty()) continue;
+        for (const std::string& name : split_text(text, ',')) {
             if (std::find(names.begin(), names.end(), name) == names.end()) {
                 scheduler.error("qos",
                                 fmt::format("'{}' preempts '{}', which is no QOS", names[q], name),

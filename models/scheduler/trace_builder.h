@@ -58,8 +58,6 @@ Duration elapsed_time(std::string_view cell, std::string_view column);
 Duration time_stamp(std::string_view cell, std::string_view column);
 bool looks_like_time_stamp(std::string_view cell);
 
-// Splits at `separator`; empty cells count.
-void split(std::string_view line, char separator, std::vector<std::string_view>& cells);
 // The place of the first of `names` among the columns, or nothing.
 std::optional<std::size_t> find_column(const std::vector<std::string>& columns,
                                        std::initializer_list<std::string_view> names);

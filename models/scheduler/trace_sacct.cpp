@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "models/scheduler/trace_builder.h"
+#include "sim/text.h"
 
 namespace railyard {
 

@@ -6,6 +6,7 @@
 
 #include "models/training/plan_check.h"
 #include "models/training/software.h"
+#include "sim/text.h"
 
 namespace railyard {
 
@@ -204,15 +205,14 @@ void read_stage_layers(Section& parallel, std::int64_t layers, ParallelPlan& p) 
         return;
     }
     for (const std::string& count : counts) {
-        const bool digits = !count.empty() && count.size() < 7 &&
-                            count.find_first_not_of("0123456789") == std::string::npos;
-        if (!digits) {
+        const auto stage = whole_value(count);
+        if (!stage || *stage < 0 || *stage >= 1'000'000) {
             parallel.error(
                 "stage_layers",
                 fmt::format("expected counts of layers, or \"even\" alone, found '{}'", count));
             return;
         }
-        p.stage_layers.push_back(std::stoll(count));
+        p.stage_layers.push_back(*stage);
     }
 }
 

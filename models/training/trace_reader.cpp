@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "models/training/chakra.pb.h"
+#include "sim/text.h"
 
 namespace railyard {
 
@@ -170,13 +171,9 @@ std::optional<std::int64_t> rank_in(const std::filesystem::path& file) {
     const std::string stem = file.stem().string();
     const std::size_t dot = stem.rfind('.');
     if (file.extension() != ".et" || dot == std::string::npos) return std::nullopt;
-    const std::string number = stem.substr(dot + 1);
-    constexpr std::size_t digits_max = 9;
-    if (number.empty() || number.size() > digits_max ||
-        number.find_first_not_of("0123456789") != std::string::npos) {
-        return std::nullopt;
-    }
-    return std::stoll(number);
+    constexpr std::int64_t rank_max = 999'999'999;
+    const auto rank = whole_value(std::string_view(stem).substr(dot + 1));
+    return rank && *rank >= 0 && *rank <= rank_max ? rank : std::nullopt;
 }
 
 struct TraceFiles {

@@ -5,7 +5,6 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -150,12 +149,8 @@ void EventReader::take() {
 void EventReader::take_step(bool on_gpu, std::int64_t from) {
     constexpr std::string_view prefix = "ProfilerStep#";
     if (!event_.name.starts_with(prefix)) return;
-    std::int64_t number = 0;
-    const char* end = event_.name.data() + event_.name.size();
-    const auto [rest, wrong] = std::from_chars(event_.name.data() + prefix.size(), end, number);
-    if (wrong == std::errc() && rest == end) {
-        (on_gpu ? out_.gpu_steps : out_.steps).try_emplace(number, from);
-    }
+    const auto number = whole_value(std::string_view(event_.name).substr(prefix.size()));
+    if (number) (on_gpu ? out_.gpu_steps : out_.steps).try_emplace(*number, from);
 }
 
 // Plain text comes through as it is. Throws ScenarioError.

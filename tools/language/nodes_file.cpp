@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "sim/error.h"
+#include "sim/text.h"
 #include "tools/program/csv_table.h"
 
 namespace railyard {
@@ -36,12 +36,8 @@ class NodesFile {
     }
     std::int64_t count(const CsvRow& row, const std::string& column, std::int64_t most) {
         const std::string& cell = row.at(column);
-        std::int64_t value = 0;
-        const char* end = cell.data() + cell.size();
-        const auto parsed = std::from_chars(cell.data(), end, value);
-        if (parsed.ec == std::errc() && parsed.ptr == end && value >= 1 && value <= most) {
-            return value;
-        }
+        const auto value = whole_value(cell);
+        if (value && *value >= 1 && *value <= most) return *value;
         error(column, fmt::format("expected a whole number from 1 to {}, found '{}'", most, cell));
         return 1;
     }

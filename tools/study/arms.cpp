@@ -3,16 +3,11 @@
 #include <fmt/format.h>
 
 #include "sim/error.h"
+#include "sim/text.h"
 
 namespace railyard {
 
 namespace {
-
-std::string trimmed(const std::string& text) {
-    const std::size_t first = text.find_first_not_of(' ');
-    if (first == std::string::npos) return "";
-    return text.substr(first, text.find_last_not_of(' ') - first + 1);
-}
 
 // Parts between separators that stand outside of quotes and brackets.
 std::vector<std::string> split(const std::string& text, char separator) {
@@ -41,7 +36,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
             fmt::format("'{}': {}", visible(text),
                         quote != 0 ? "a quote is not closed" : "brackets don't match"));
     }
-    for (std::string& part : parts) part = trimmed(part);
+    for (std::string& part : parts) part = std::string(trimmed(part));
     return parts;
 }
 
@@ -73,7 +68,7 @@ std::vector<Arm> arms_of(const std::vector<std::string>& varied,
     if (arms.empty() && !varied.empty()) arms.emplace_back();
     for (const std::string& text : varied) {
         const std::size_t equals = text.find('=');
-        const std::string key = trimmed(text.substr(0, equals));
+        const std::string key(trimmed(std::string_view(text).substr(0, equals)));
         if (equals == std::string::npos || key.empty()) {
             throw ScenarioError(fmt::format("--vary '{}': expected KEY=V1,V2", text));
         }

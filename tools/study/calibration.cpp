@@ -3,10 +3,10 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "sim/error.h"
+#include "sim/text.h"
 
 namespace railyard {
 
@@ -64,11 +64,9 @@ FreeNumber free_number(const Estimate& estimate) {
     // The range of what may as well be nothing has no lower end in logarithms: it is taken as wide as above.
     constexpr double least = 1e-3;
     if (high > 0) out.spread = std::log(high / std::max(low, least * high)) / (2 * ninety);
-    double value = 0;
-    const char* end = estimate.value.data() + estimate.value.size();
-    const auto [rest, wrong] = std::from_chars(estimate.value.data(), end, value);
     // A plain number up to 1 is a fraction: there is no more than all of it.
-    if (wrong == std::errc() && rest == end && value > 0 && value <= 1) out.most = -std::log(value);
+    const double value = real_value(estimate.value).value_or(0);
+    if (value > 0 && value <= 1) out.most = -std::log(value);
     return out;
 }
 

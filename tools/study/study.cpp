@@ -8,6 +8,7 @@
 
 #include "models/campaign/campaign.h"
 #include "sim/sampling.h"
+#include "sim/text.h"
 
 namespace railyard {
 
@@ -47,14 +48,8 @@ const std::vector<std::string>& design_names() {
 // job.checkpoint.interval of job.checkpoint.interval; failures.cause.mtbf_job of failures.cause.0.mtbf_job.
 std::string without_indices(const std::string& key) {
     std::string out;
-    std::size_t at = 0;
-    while (at <= key.size()) {
-        const std::size_t dot = std::min(key.find('.', at), key.size());
-        const std::string part = key.substr(at, dot - at);
-        if (part.empty() || part.find_first_not_of("0123456789") != std::string::npos) {
-            out += (out.empty() ? "" : ".") + part;
-        }
-        at = dot + 1;
+    for (const std::string& part : split_text(key, '.')) {
+        if (!whole_value(part)) out += (out.empty() ? "" : ".") + part;
     }
     return out;
 }

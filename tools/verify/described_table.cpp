@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "sim/cancel.h"
+#include "sim/text.h"
 #include "tools/program/installation.h"
 #include "tools/program/program.h"
 #include "tools/study/axis.h"
@@ -25,9 +26,8 @@ namespace {
 
 // "memory_optimizer_state", as expressions have it.
 std::string memory_name(const std::string& component) {
-    std::string out = "memory_" + component;
+    std::string out = "memory_" + lower_case(component);
     std::ranges::replace(out, ' ', '_');
-    std::ranges::transform(out, out.begin(), [](unsigned char c) { return std::tolower(c); });
     return out;
 }
 

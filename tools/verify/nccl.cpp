@@ -9,6 +9,7 @@
 
 #include "models/collective/collective.h"
 #include "models/training/training.h"
+#include "sim/text.h"
 #include "tools/language/names.h"
 #include "tools/program/csv_table.h"
 #include "tools/program/pattern.h"
@@ -17,12 +18,6 @@
 namespace railyard {
 
 namespace {
-
-std::string lower(std::string text) {
-    std::transform(text.begin(), text.end(), text.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return text;
-}
 
 // The kind of node in the catalogue whose GPU a text names; of GPUs that are in each other's names
 // (B200, GB200) the longest, of nodes with the same the first. Throws RowError when it names two.
@@ -44,8 +39,8 @@ std::string node_named(const char* column, const std::string& text) {
 
 // The name of a system in the network's column ("DGX H100 8x400G") comes before a list of devices.
 std::string node_of(const std::string& device, const std::string& network) {
-    const std::string node = node_named("network", lower(network));
-    return node.empty() ? node_named("device", lower(device)) : node;
+    const std::string node = node_named("network", lower_case(network));
+    return node.empty() ? node_named("device", lower_case(device)) : node;
 }
 
 bool mentions_any(const std::string& text, std::initializer_list<const char*> words) {
@@ -111,7 +106,7 @@ std::vector<CountedNics> counted_nics(const std::string& network) {
 
 // Sets the NICs that the network's column counts, "8x NDR400 IB" or "4x100G": so many Gbit/s each.
 void read_network(Catalogue& catalogue, const std::string& column, Node& node) {
-    const std::string network = lower(column);
+    const std::string network = lower_case(column);
     const std::vector<CountedNics> nics = counted_nics(network);
     if (nics.size() != 1) {
         throw RowError{"network",
@@ -126,7 +121,7 @@ void read_network(Catalogue& catalogue, const std::string& column, Node& node) {
 // Racks that are one NVLink domain each say "4x400G" of a tray, "1x400G" or "NDR400" of a GPU; what isn't
 // said is the catalogue's.
 void read_rack_network(Catalogue& catalogue, const std::string& column, Node& node) {
-    const std::string network = lower(column);
+    const std::string network = lower_case(column);
     const std::vector<CountedNics> counted = counted_nics(network);
     const std::vector<Found> rate =
         find_all(network, R"((?:hdr|ndr|xdr) ?(\d{3})\b|\b(\d{3}) ?g(?:b\w*)?(?:/s)?\b)");
@@ -147,7 +142,7 @@ std::int64_t racks_of(const std::string& words, std::int64_t gpus, const Node& n
         {"one", 1},   {"two", 2},   {"three", 3}, {"four", 4}, {"five", 5},    {"six", 6},
         {"seven", 7}, {"eight", 8}, {"nine", 9},  {"ten", 10}, {"twelve", 12}, {"twenty", 20}};
     const std::int64_t least = (gpus + node.gpus - 1) / node.gpus;
-    const std::string text = lower(words);
+    const std::string text = lower_case(words);
     for (const Found& found :
          find_all(text, R"((\w+?)x?[ _-]*(?:(?:full )?nvl\d+[ _-]*)?racks?\b)")) {
         if (!find_pattern(found[1], R"(^\d{1,6}$)").empty()) {
@@ -171,7 +166,7 @@ Word named(const std::string& word, const std::vector<std::string>& words) {
 // default; the library's own name asks for nothing. A column that says more, such as one algorithm up to
 // a size and another above, is not expressed.
 Wish wish_of(const std::string& column) {
-    const std::string text = lower(column);
+    const std::string text = lower_case(column);
     const char* nothing = R"(|-|[nr]ccl|sharp|default\s*(\([^()]*\))?|\w+\s*\(default\))";
     if (!match_pattern(text, nothing).empty()) return {};
     const char* forced = R"((ring|tree|nvls_?tree|nvls|pat|collnet)(?: (ll128|ll|simple))?)"
@@ -225,7 +220,7 @@ const Communicator& NcclTests::communicator(const Run& run, const Texts& column)
     if (domains > 1) {
         (rack ? read_rack_network : read_network)(own_.catalogue, run.network, node);
     }
-    const std::string words = lower(run.network + " " + run.algorithm);
+    const std::string words = lower_case(run.network + " " + run.algorithm);
     const bool sharp =
         mentions(words, "sharp") && find_pattern(words, "(no|without) sharp|sharp off").empty();
     const CommunicatorShape shape{run.gpus, (run.gpus + domains - 1) / domains, sharp};
