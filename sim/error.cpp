@@ -46,6 +46,18 @@ void Diagnostics::raise_if_any() const {
     throw ScenarioError(std::move(in_file_order));
 }
 
+void Diagnostics::apart(const std::function<void()>& read) {
+    std::vector<Diagnostic> all = std::exchange(errors_, {});
+    try {
+        read();
+    } catch (const ScenarioError& error) {
+        if (all.empty()) throw;
+        errors_.insert(errors_.end(), error.diagnostics().begin(), error.diagnostics().end());
+    }
+    all.insert(all.end(), errors_.begin(), errors_.end());
+    errors_ = std::move(all);
+}
+
 namespace {
 
 // Bytes of the character that `text` begins with, in UTF-8; 0: it is none, or one that a terminal obeys.

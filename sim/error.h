@@ -2,6 +2,7 @@
 // Errors for people: everything wrong with an input, all at once, each with its place.
 
 #include <exception>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -48,6 +49,8 @@ class Diagnostics {
 
     // Throws ScenarioError when there is an error.
     void raise_if_any() const;
+    // Reads something as if nothing had been wrong before it; its errors are added to those that there are.
+    void apart(const std::function<void()>& read);
 
   private:
     std::vector<Diagnostic> errors_;

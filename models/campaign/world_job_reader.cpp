@@ -71,7 +71,14 @@ class WorldJobReader {
 
 void WorldJobReader::read() {
     Section jobs = top_.section("jobs");
-    for (Section& section : jobs.sections("kind", "Jobs that are alike")) read_kind(section);
+    const bool sound = jobs.ok();
+    for (Section& section : jobs.sections("kind", "Jobs that are alike")) {
+        if (sound) {  // a mistake in one kind hides none of the next
+            values_.diagnostics().apart([&] { read_kind(section); });
+        } else {
+            read_kind(section);
+        }
+    }
     world_.trace = read_trace_jobs(jobs, of_one_size_, spec_);
     world_.models.resize(spec_.kinds.size());
     world_.data.resize(spec_.kinds.size());
