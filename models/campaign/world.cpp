@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "models/campaign/world_job_reader.h"
 #include "models/campaign/world_steps.h"
@@ -74,6 +75,36 @@ void warn_of_idle_leaves(Section& top, const WorldScenario& world) {
 }
 
 }  // namespace
+
+std::set<JobsRefused> jobs_refused(const Scenario& scenario) {
+    const WorldScenario& world = *scenario.world;
+    std::vector<JobSource> sources;
+    for (const JobSource& source : world.sources) {
+        for (const JobSource::Size& size : source.sizes) {
+            JobSource one = source;
+            one.sizes = {size};
+            one.rate = {};
+            one.count = 1;
+            one.like.submit = {};
+            sources.push_back(std::move(one));
+        }
+    }
+    std::vector<WorldJob> trace;
+    std::set<std::tuple<std::int64_t, std::uint32_t, std::uint32_t>> seen;
+    for (WorldJob job : world.trace) {
+        if (!seen.emplace(job.gpus, job.partition, job.account).second) continue;
+        job.submit = {};
+        trace.push_back(job);
+    }
+    const WorldJobs each = draw_jobs(world.spec, sources, trace, scenario.seed, 0, Duration(1));
+    const WorldRunResult ran = run_world(
+        {.spec = world.spec, .jobs = each, .causes = scenario.causes, .end = Instant(Duration(1))});
+    std::set<JobsRefused> out;
+    for (const RefusedJob& job : ran.outcome.refused) {
+        out.insert({world.spec.kinds[each.jobs[job.job].kind].name, job.reason});
+    }
+    return out;
+}
 
 void need_one_job(const Scenario& scenario, const char* verb) {
     if (!scenario.world) return;

@@ -1,6 +1,8 @@
 #pragma once
 // Many jobs on the scenario's cluster: [scheduler], [[partition]], [[node_group]], [[reservation]], [jobs].
 
+#include <compare>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,6 +38,14 @@ struct WorldScenario {
 
 // Reads all of them into the scenario, whose cluster and networks must be known, except for the failures.
 void read_world(Section& top, ValueReader& values, Catalogue& catalogue, Scenario& scenario);
+
+// Jobs of a kind that can never run, with the reason.
+struct JobsRefused {
+    std::string kind;
+    std::string reason;
+    auto operator<=>(const JobsRefused&) const = default;
+};
+std::set<JobsRefused> jobs_refused(const Scenario& scenario);
 
 // For verbs about one job: throws ScenarioError when the scenario has many.
 void need_one_job(const Scenario& scenario, const char* verb);

@@ -40,6 +40,12 @@ int cmd_check(const std::vector<std::string>& arguments) {
                            scenario.no_path);
                 continue;
             }
+            if (scenario.world && scenario.phases.empty()) {
+                for (const JobsRefused& jobs : jobs_refused(scenario)) {
+                    fmt::print(stderr, "{}: warning: jobs of the kind '{}' are refused: {}\n", path,
+                               visible(jobs.kind), jobs.reason);
+                }
+            }
             fmt::print("{}: {}\n", path, coloured("ok", Colour::green));
         } catch (const ScenarioError& error) {
             ok = false;
