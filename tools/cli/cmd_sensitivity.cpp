@@ -285,9 +285,9 @@ void print_survival(const Sensitivity& r, const Shown& shown, const std::string&
 void print_text(const Scenario& s, const SensitivityArguments& args, const Metric& metric,
                 const Sensitivity& r, const std::vector<Knob>& knobs) {
     const Shown shown(metric);
-    fmt::print("{}\n  {} {}; changes{} of {} inputs that decide it, of {}\n",
-               coloured(s.title, Colour::bold), args.options.metric, shown.value(r.base.mean),
-               shown.unit(), r.deciding, r.bars.size());
+    fmt::print("{}\n  {} {}; changes{} of {} that {} it, of {}\n", coloured(s.title, Colour::bold),
+               args.options.metric, shown.value(r.base.mean), shown.unit(),
+               counted(r.deciding, "input"), r.deciding == 1 ? "decides" : "decide", r.bars.size());
     if (r.deciding > 0) {
         print_table(r, shown);
         print_notes(r, args.options.samples);
@@ -316,9 +316,7 @@ int cmd_sensitivity(const std::vector<std::string>& arguments) {
     std::vector<Knob> knobs;
     {
         Progress progress("runs");
-        study.trials.progress = [&](std::int64_t done, std::int64_t total) {
-            progress.update(done, total);
-        };
+        study.trials.progress = progress.updates();
         result =
             find_sensitivity(study.trials, study.changes, scenario.seed, inputs, args->options);
         constexpr std::int64_t replicas_for_knobs = 2;

@@ -114,9 +114,9 @@ namespace {
 
 std::atomic<bool> shown{false};  // some Progress
 
-// "40 s left", "12 min left", "3 h 20 min left"; nothing is known before something is done.
+// "40 s left", "12 min left", "3 h 20 min left"; before something is done, "5 s gone".
 std::string left_text(double seconds_gone, double fraction) {
-    if (fraction <= 0) return "";
+    if (fraction <= 0) return fmt::format(", {:.0f} s gone", seconds_gone);
     constexpr double minute = 60;
     constexpr double shown_in_seconds = 100;
     const double left = seconds_gone * (1 - fraction) / fraction;
@@ -131,25 +131,43 @@ std::string left_text(double seconds_gone, double fraction) {
 Progress::Progress(std::string label)
     : label_(std::move(label)),
       began_(now_seconds()),
-      visible_(stderr_is_terminal() && !shown.exchange(true)) {}
+      visible_(stderr_is_terminal() && !shown.exchange(true)) {
+    if (!visible_) return;
+    ticker_ = std::jthread([this](const std::stop_token& over) {
+        std::unique_lock lock(lock_);
+        while (!over_.wait_for(lock, over, std::chrono::seconds(1), [] { return false; }) &&
+               !over.stop_requested()) {
+            draw();
+        }
+    });
+}
 
 Progress::~Progress() {
     if (!visible_) return;
+    ticker_ = {};  // stops it
     if (drawn_ > 0) std::fputs("\r\033[K", stderr);
     shown = false;
 }
 
 void Progress::update(std::int64_t done, std::int64_t total) {
     constexpr double seconds_between_drawings = 0.1;
-    const double now = now_seconds();
-    if (!visible_ || now - drawn_ < seconds_between_drawings || total <= 0) return;
-    drawn_ = now;
-    const double fraction = static_cast<double>(done) / static_cast<double>(total);
+    if (!visible_ || total <= 0) return;
+    const std::scoped_lock lock(lock_);
+    done_ = done;
+    total_ = total;
+    if (now_seconds() - drawn_ >= seconds_between_drawings) draw();
+}
+
+void Progress::draw() {
+    drawn_ = now_seconds();
+    const double fraction =
+        total_ > 0 ? static_cast<double>(done_) / static_cast<double>(total_) : 0;
     constexpr int width = 30;
     const int filled = static_cast<int>(fraction * width);
-    fmt::print(stderr, "\r\033[K{} [{:{}}] {}/{}{}", label_,
-               std::string(static_cast<std::size_t>(filled), '#'), width, done, total,
-               left_text(now - began_, fraction));
+    fmt::print(stderr, "\r\033[K{} [{:{}}] {}{}", label_,
+               std::string(static_cast<std::size_t>(filled), '#'), width,
+               total_ > 0 ? fmt::format("{}/{}", done_, total_) : std::string("0"),
+               left_text(drawn_ - began_, fraction));
     std::fflush(stderr);
 }
 

@@ -1,9 +1,13 @@
 #pragma once
 // What people look at: colour, tables that line up, bars, a progress line. None of it in a pipe.
 
+#include <condition_variable>
 #include <cstdint>
+#include <functional>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace railyard {
@@ -48,8 +52,8 @@ std::string time_text(double seconds);  // "2.53 s"; "-" for what is not a numbe
 // `fraction` of `width` columns, to an eighth of a column.
 std::string bar(double fraction, int width);
 
-// One line on stderr that is rewritten: "label [####    ] 12/30, 3 s left". Shows nothing in a pipe, nor
-// while another line is shown.
+// One line on stderr that is rewritten: "label [####    ] 12/30, 3 s left", every second "label [] 0/30, 5 s
+// gone" while nothing is done. Shows nothing in a pipe, nor while another line is shown.
 class Progress {
   public:
     explicit Progress(std::string label);
@@ -57,12 +61,23 @@ class Progress {
     Progress(const Progress&) = delete;
     Progress& operator=(const Progress&) = delete;
     void update(std::int64_t done, std::int64_t total);
+    // The same, for whoever counts.
+    std::function<void(std::int64_t, std::int64_t)> updates() {
+        return [this](std::int64_t done, std::int64_t total) { update(done, total); };
+    }
 
   private:
+    void draw();  // with the lock
+
     std::string label_;
     double began_;
     double drawn_ = 0;
+    std::int64_t done_ = 0;
+    std::int64_t total_ = 0;
     bool visible_;
+    std::mutex lock_;
+    std::condition_variable_any over_;
+    std::jthread ticker_;  // draws it each second
 };
 
 }  // namespace railyard
