@@ -18,6 +18,11 @@ namespace railyard {
 // only: the same bits everywhere.
 double portable_log(double x);
 double portable_exp(double x);
+// base^exponent of base >= 0, likewise.
+inline double portable_power(double base, double exponent) {
+    if (base <= 0) return exponent == 0 ? 1 : 0;
+    return portable_exp(exponent * portable_log(base));
+}
 
 // Log-normal with this mean and standard deviation of its logarithm, from a standard normal z.
 double lognormal(double mean, double sigma, double z);

@@ -161,6 +161,8 @@ struct CampaignResult : ReplicaSums {
 
     // The worst of its replicas', unless a limit was run into.
     Ending ending() const;
+    // A metric over all replicas.
+    double mean(std::string_view metric) const { return this->metric(metric).summary.mean; }
 };
 
 CampaignResult run_campaign(const Scenario& scenario, const CampaignOptions& options);

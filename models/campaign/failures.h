@@ -11,4 +11,7 @@ namespace railyard {
 // Reads [failures] into the scenario, whose cluster, networks, job and window must be there: storms are run.
 void read_failures(Section& top, Catalogue& catalogue, Scenario& scenario);
 
+// [[inject]], failures at known times: after [failures], whose causes they name.
+void read_injections(Section& top, Catalogue& catalogue, Scenario& scenario);
+
 }  // namespace railyard

@@ -13,7 +13,6 @@
 #include "models/campaign/domains.h"
 #include "models/campaign/failures.h"
 #include "models/campaign/host_memory.h"
-#include "models/campaign/injections.h"
 #include "models/campaign/job_plan.h"
 #include "models/campaign/network_faults.h"
 #include "models/campaign/outline.h"

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "models/facility/portable_power.h"
 #include "sim/check.h"
+#include "sim/rng.h"
 
 namespace railyard {
 

@@ -7,7 +7,6 @@
 #include "models/facility/cost_keys.h"
 #include "models/facility/energy.h"
 #include "models/facility/gpu_heat.h"
-#include "models/facility/independent_power.h"
 #include "models/facility/node_power.h"
 #include "models/facility/power_keys.h"
 #include "models/facility/power_profile.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/facility/portable_power.h"
+#include "sim/rng.h"
 
 namespace railyard {
 

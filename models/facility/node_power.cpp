@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/facility/portable_power.h"
 #include "sim/check.h"
+#include "sim/rng.h"
 
 namespace railyard {
 
