@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "sim/rng.h"
-#include "tools/study/design_front.h"
 #include "tools/study/design_race.h"
 #include "tools/study/design_regret.h"
 #include "tools/study/design_space.h"

@@ -269,13 +269,12 @@ void print_json(const BreakevenArguments& args, const BreakevenResult& r,
                 const std::optional<AtEnds>& estimates) {
     Json scan = Json::array();
     for (const DifferenceAt& d : r.scan) {
-        scan.push_back(
-            {{"value", args.range.value(d.x)},
-             {"a", json_number(d.pairs.mean_a)},
-             {"b", json_number(d.pairs.mean_b)},
-             {"difference", json_number(d.pairs.difference)},
-             {"ci95", {json_number(d.pairs.interval.low), json_number(d.pairs.interval.high)}},
-             {"verdict", verdict_name(d.pairs.verdict)}});
+        scan.push_back({{"value", args.range.value(d.x)},
+                        {"a", json_number(d.pairs.mean_a)},
+                        {"b", json_number(d.pairs.mean_b)},
+                        {"difference", json_number(d.pairs.difference)},
+                        {"ci95", ends_json(d.pairs.interval)},
+                        {"verdict", verdict_name(d.pairs.verdict)}});
     }
     const auto text = [&](const std::optional<double>& x) {
         return x ? Json(args.range.value(*x)) : Json(nullptr);
@@ -430,9 +429,7 @@ int cmd_breakeven(const std::vector<std::string>& arguments) {
     std::optional<AtEnds> estimates;
     if (args->estimates && !result.interrupted) {
         Progress progress("estimates");
-        args->a.trials.progress = [&](std::int64_t done, std::int64_t total) {
-            progress.update(done, total);
-        };
+        args->a.trials.progress = progress.updates();
         estimates = {estimates_at(*args, result.scan.front()),
                      estimates_at(*args, result.scan.back())};
     }

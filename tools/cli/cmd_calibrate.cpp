@@ -176,7 +176,7 @@ std::vector<std::vector<double>> Calibration::answers(
         changes.back().perturbations = variant;
     }
     Progress line("runs");
-    trials.progress = [&](std::int64_t done, std::int64_t total) { line.update(done, total); };
+    trials.progress = line.updates();
     std::vector<std::vector<double>> out;
     for (const std::optional<Trial>& trial : run_trials(trials, changes)) {
         if (!trial) throw Interrupted();

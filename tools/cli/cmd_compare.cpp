@@ -6,13 +6,14 @@
 
 #include "tools/cli/cmd.h"
 #include "tools/cli/compare_tables.h"
-#include "tools/cli/limits.h"
 #include "tools/cli/options.h"
+#include "tools/cli/study_arguments.h"
 #include "tools/cli/terminal.h"
 #include "tools/cli/terminal_observer.h"
 #include "tools/results/saved_run.h"
 #include "tools/study/arms.h"
 #include "tools/study/deciding_metric.h"
+#include "tools/study/trials.h"
 
 namespace railyard {
 
@@ -228,11 +229,8 @@ void try_estimates(Comparison& c, const CompareArguments& args) {
                             {.settings = arm.settings, .windows = arm.scenario.windows}};
     };
     Progress progress("estimates");
-    TrialOptions like;
-    like.threads = args.threads;
+    TrialOptions like = trial_options(args.threads, progress);
     like.replicas = c.arms[0].scenario.replicas;
-    like.cancelled = &interrupted();
-    like.progress = [&](std::int64_t done, std::int64_t total) { progress.update(done, total); };
     c.estimates = verdict_estimates(like, judged(front.a), judged(front.b),
                                     {front.metric, front.unit, front.better, front.pairs.difference,
                                      verdict != Verdict::undecided});

@@ -10,12 +10,14 @@
 #include "tools/cli/cmd.h"
 #include "tools/cli/cost_report.h"
 #include "tools/cli/options.h"
+#include "tools/cli/study_arguments.h"
 #include "tools/cli/terminal.h"
 #include "tools/cli/terminal_observer.h"
 #include "tools/cli/verdict_table.h"
 #include "tools/program/json_text.h"
 #include "tools/study/arms.h"
 #include "tools/study/deciding_metric.h"
+#include "tools/study/trials.h"
 
 namespace railyard {
 
@@ -42,11 +44,7 @@ std::optional<Costed> cost_of(const std::string& path, ScenarioChanges changes, 
         throw ScenarioError(fmt::format("{} has no [cost]", path),
                             "an empty [cost] takes the catalogue's prices");
     }
-    if (!out.scenario.no_path.empty()) {
-        fmt::print(stderr, "railyard: stuck: the job can't take its first step: {}\n",
-                   out.scenario.no_path);
-        return std::nullopt;
-    }
+    if (!takes_first_step(out.scenario)) return std::nullopt;
     CampaignOptions options;
     options.threads = threads;
     options.cancelled = &interrupted();
@@ -159,8 +157,7 @@ void print_lines(const Costed& c) {
     fmt::print("\n{}", yearly.text());
     const YearlyCost& t = c.study.typical;
     fmt::print("  a year like the campaign's {}: goodput {:.2f} %, {:.4g} goodput GPU-hours{}\n",
-               time_text(c.result.simulated_s), 100 * c.result.metric("goodput").summary.mean,
-               t.goodput_gpu_hours,
+               time_text(c.result.simulated_s), 100 * c.result.mean("goodput"), t.goodput_gpu_hours,
                t.tokens > 0 ? fmt::format(", {:.4g} tokens", t.tokens) : std::string());
 }
 
@@ -226,10 +223,7 @@ Estimated try_estimates(const std::string& path, const std::vector<Costed>& arms
         return JudgedDesign{arm.name, text, path, arm.changes};
     };
     Progress progress("estimates");
-    TrialOptions like;
-    like.threads = threads;
-    like.cancelled = &interrupted();
-    like.progress = [&](std::int64_t done, std::int64_t total) { progress.update(done, total); };
+    const TrialOptions like = trial_options(threads, progress);
     if (arms.size() == 1) {
         return {answer_estimates(like, judged(arms[0]), metric, "USD"), "", ""};
     }
@@ -255,8 +249,7 @@ void print_comparison(const std::vector<Costed>& arms) {
     fmt::print("{}\n", coloured(arms[0].scenario.title, Colour::bold));
     for (const Costed& arm : arms) {
         const CostPlan& plan = arm.scenario.cost->plan;
-        fmt::print("  {}: goodput {:.2f} %{}{}\n", arm.name,
-                   100 * arm.result.metric("goodput").summary.mean,
+        fmt::print("  {}: goodput {:.2f} %{}{}\n", arm.name, 100 * arm.result.mean("goodput"),
                    plan.left_out.empty() ? "" : ", without ", fmt::join(plan.left_out, ", "));
         print_budget(plan, capital_sum(plan, typical_prices(plan.prices)));
     }

@@ -8,12 +8,12 @@
 
 #include "tools/cli/cmd.h"
 #include "tools/cli/cost_report.h"
-#include "tools/cli/limits.h"
 #include "tools/cli/study_arguments.h"
 #include "tools/cli/terminal.h"
 #include "tools/cli/verdict_table.h"
 #include "tools/program/json_text.h"
 #include "tools/study/attribution.h"
+#include "tools/study/trials.h"
 #include "tools/study/upgrades.h"
 
 namespace railyard {
@@ -22,8 +22,7 @@ namespace {
 
 Json json_of(const std::optional<Summary>& s) {
     if (!s) return nullptr;
-    return {{"mean", json_number(s->mean)},
-            {"ci95", {json_number(s->ci95.low), json_number(s->ci95.high)}}};
+    return {{"mean", json_number(s->mean)}, {"ci95", ends_json(s->ci95)}};
 }
 
 std::string names_of(const LossCauses& causes) {
@@ -321,9 +320,7 @@ int cmd_explain(const std::vector<std::string>& arguments) {
     std::optional<VerdictEstimates> estimates;
     {
         Progress progress("worlds");
-        args.trials.progress = [&](std::int64_t done, std::int64_t total) {
-            progress.update(done, total);
-        };
+        args.trials.progress = progress.updates();
         attribution = attribute_loss(args.trials, args.changes, scenario, orders);
         if (attribution.complete() && !values->count("no-upgrades") && !interrupted()) {
             upgrades = try_upgrades(args.trials, args.changes, scenario);

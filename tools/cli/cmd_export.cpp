@@ -11,6 +11,7 @@
 #include "tools/export/export.h"
 #include "tools/language/scenario_files.h"
 #include "tools/program/output_file.h"
+#include "tools/study/trials.h"
 
 namespace railyard {
 
@@ -77,10 +78,7 @@ int cmd_export(const std::vector<std::string>& arguments) {
             fmt::format("--replica: expected one from 0 to {}, found {}", s.replicas - 1, replica),
             "run.replicas says how many there are");
     }
-    if (kind.replica && !s.no_path.empty()) {
-        fmt::print(stderr, "railyard: stuck: the job can't take its first step: {}\n", s.no_path);
-        return exit_stuck;
-    }
+    if (kind.replica && !takes_first_step(s)) return exit_stuck;
     const std::string output = (*values)["output"].as<std::string>();
     const std::vector<std::string> inputs = files_of(what[1], changes.settings);
     const std::vector<ExportedFile> files = kind.run(s, replica);

@@ -9,6 +9,7 @@
 #include "tools/cli/options.h"
 #include "tools/cli/terminal.h"
 #include "tools/language/schema.h"
+#include "tools/language/settings_diff.h"
 #include "tools/study/design_question.h"
 #include "tools/study/study.h"
 #include "tools/verify/described_table.h"
@@ -16,26 +17,6 @@
 namespace railyard {
 
 namespace {
-
-std::string value_text(const Value& v) {
-    switch (v.kind) {
-        case Value::Kind::string:
-            return v.text;
-        case Value::Kind::integer:
-            return fmt::format("{}", v.integer);
-        case Value::Kind::real:
-            return fmt::format("{}", v.real);
-        case Value::Kind::boolean:
-            return v.integer ? "true" : "false";
-        case Value::Kind::array: {
-            std::vector<std::string> items;
-            for (const Value& item : v.items) items.push_back(value_text(item));
-            return fmt::format("[{}]", fmt::join(items, ", "));
-        }
-        default:
-            return "";
-    }
-}
 
 std::string member(const Value& v, std::string_view key) {
     const Value* m = v.find(key);

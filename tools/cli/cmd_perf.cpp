@@ -7,7 +7,6 @@
 #include "models/campaign/campaign.h"
 #include "models/collective/collective.h"
 #include "tools/cli/cmd.h"
-#include "tools/cli/limits.h"
 #include "tools/cli/network_luck.h"
 #include "tools/cli/options.h"
 #include "tools/cli/prediction_text.h"
@@ -15,6 +14,7 @@
 #include "tools/cli/terminal_observer.h"
 #include "tools/language/names.h"
 #include "tools/program/json_text.h"
+#include "tools/study/trials.h"
 #include "tools/verify/collective_error.h"
 
 namespace railyard {

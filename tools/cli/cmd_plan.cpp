@@ -8,14 +8,14 @@
 
 #include "models/campaign/campaign.h"
 #include "tools/cli/cmd.h"
-#include "tools/cli/limits.h"
 #include "tools/cli/network_luck.h"
 #include "tools/cli/options.h"
 #include "tools/cli/prediction_text.h"
-#include "tools/cli/run_stages.h"
+#include "tools/cli/run_text.h"
 #include "tools/cli/terminal.h"
 #include "tools/cli/terminal_observer.h"
 #include "tools/program/json_text.h"
+#include "tools/study/trials.h"
 
 namespace railyard {
 
@@ -448,10 +448,7 @@ int cmd_plan(const std::vector<std::string>& arguments) {
     std::optional<Duration> measured;
     if (given.given_step || given.trace) measured = given.job.step.duration();
     const Scenario s = measured ? planner.with(given.plan) : given;
-    if (!s.no_path.empty()) {
-        fmt::print(stderr, "railyard: stuck: the job can't take its first step: {}\n", s.no_path);
-        return exit_stuck;
-    }
+    if (!takes_first_step(s)) return exit_stuck;
     PlanAnswer answer{.given = given, .modelled = s, .measured = measured};
     Communicators groups = communicators(s, s.fidelity, {}, false, usual_draw(s));
     answer.path = critical_path(s.model, s.plan, groups, s.parameter_bytes, s.optimizer_traffic);

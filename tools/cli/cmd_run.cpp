@@ -10,20 +10,17 @@
 #include "models/campaign/campaign.h"
 #include "tools/cli/cmd.h"
 #include "tools/cli/cost_report.h"
-#include "tools/cli/limits.h"
 #include "tools/cli/network_luck.h"
 #include "tools/cli/options.h"
 #include "tools/cli/prediction_text.h"
-#include "tools/cli/run_power.h"
-#include "tools/cli/run_stages.h"
-#include "tools/cli/run_storage.h"
-#include "tools/cli/run_world.h"
+#include "tools/cli/run_text.h"
 #include "tools/cli/study_arguments.h"
 #include "tools/cli/terminal.h"
 #include "tools/cli/terminal_observer.h"
 #include "tools/program/json_text.h"
 #include "tools/program/output_file.h"
 #include "tools/results/saved_run.h"
+#include "tools/study/trials.h"
 #include "tools/study/verdict_estimates.h"
 
 namespace railyard {
@@ -49,10 +46,9 @@ std::string json_text(const Scenario& s, const CampaignResult& r, const Predicti
         carry_prices(*cost, summaries);
     }
     for (const MetricSummary& m : summaries) {
-        metrics[m.name] = {
-            {"mean", json_number(m.summary.mean)},
-            {"ci95", {json_number(m.summary.ci95.low), json_number(m.summary.ci95.high)}},
-            {"unit", m.unit}};
+        metrics[m.name] = {{"mean", json_number(m.summary.mean)},
+                           {"ci95", ends_json(m.summary.ci95)},
+                           {"unit", m.unit}};
     }
     Json limits = Json::array();
     for (const LimitReached& limit : r.limits) limits.push_back(limit.what);
@@ -230,9 +226,8 @@ void print_storms(const Scenario& s, const CampaignResult& r) {
                                       : "then it goes on");
     }
     if (any) {
-        fmt::print("  {:.1f} storms a replica, {} of the job's time together\n",
-                   r.metric("storms").summary.mean,
-                   time_text(r.metric("storm_stall_time").summary.mean));
+        fmt::print("  {:.1f} storms a replica, {} of the job's time together\n", r.mean("storms"),
+                   time_text(r.mean("storm_stall_time")));
     }
 }
 
@@ -254,12 +249,11 @@ void print_interruptions(const Scenario& s, const CampaignResult& r) {
     fmt::print("\n{}", table.text());
     print_storms(s, r);
 
-    if (r.metric("interruptions").summary.mean == 0) return;
+    if (r.mean("interruptions") == 0) return;
     Table recovery({"an interruption costs, on average", ">"});
     for (const char* phase :
          {"lost_work", "detection", "replacement", "requeue_wait", "restart", "restore"}) {
-        recovery.add(
-            {phase, time_text(r.metric(fmt::format("{}_per_interruption", phase)).summary.mean)});
+        recovery.add({phase, time_text(r.mean(fmt::format("{}_per_interruption", phase)))});
     }
     fmt::print("\n{}", recovery.text());
 }
@@ -296,7 +290,7 @@ void print_other_clock(const Scenario& s, const CampaignResult& r, const std::st
         "\n  the checkpoint interval counts {};\n  {}, goodput would be {} ({:+.2f} points)\n",
         wall ? "wall-clock time from start to start" : "training time",
         wall ? "counting training time" : "from start to start on the wall clock",
-        percent(r.metric("goodput").summary.mean + difference), 100 * difference);
+        percent(r.mean("goodput") + difference), 100 * difference);
 }
 
 void print_estimates(const std::vector<EstimateEffect>& effects, std::size_t read_count) {
@@ -333,7 +327,7 @@ std::vector<Question> run_questions(const Scenario& s, const CampaignResult& r) 
     std::vector<Question> out;
     const auto ask = [&](const char* metric, const ModelError& error, const char* measure,
                          bool share = true) {
-        const double mean = r.metric(metric).summary.mean;
+        const double mean = r.mean(metric);
         if (!std::isfinite(mean) || mean <= 0) return;
         out.push_back({metric, mean, r.values.find(metric)->values, error, measure, share});
     };
@@ -456,7 +450,7 @@ CampaignResult simulate(const RunArguments& args, const Scenario& scenario, Save
         options.jobs = [&](const JobRecord& job) { jobs->add(job); };
     }
     options.cancelled = &interrupted();
-    options.progress = [&](std::int64_t done, std::int64_t total) { progress.update(done, total); };
+    options.progress = progress.updates();
     options.finished = [&](const ReplicaResult& replica) { saved.add(0, replica); };
     CampaignResult result = run_campaign(scenario, options);
     if (jobs && result.replicas > 0) jobs->keep();
@@ -470,7 +464,7 @@ void print_phases(const Scenario& scenario, const CampaignResult& result) {
     for (std::size_t k = 0; k < scenario.phases.size(); ++k) {
         const ScenarioPhase& phase = scenario.phases[k];
         const auto mean = [&](const char* name) {
-            return result.metric(fmt::format("phase_{}_{}", k + 1, name)).summary.mean;
+            return result.mean(fmt::format("phase_{}_{}", k + 1, name));
         };
         table.add(
             {phase.name, fmt::format("{} {}", phase.as->nodes.nodes, phase.as->node.name),
@@ -479,11 +473,10 @@ void print_phases(const Scenario& scenario, const CampaignResult& result) {
              fmt::format("{:.4g}", mean(many ? "jobs_completed" : "interruptions"))});
     }
     fmt::print("{}\n{}", visible(scenario.title), table.text());
-    const auto mean = [&](const char* name) { return result.metric(name).summary.mean; };
-    fmt::print(
-        "  goodput {} of the GPUs that are there, {}\n\n", percent(mean("goodput")),
-        many ? fmt::format("{:.4g} of {:.4g} jobs completed", mean("jobs_completed"), mean("jobs"))
-             : fmt::format("{:.4g} tokens", mean("tokens")));
+    fmt::print("  goodput {} of the GPUs that are there, {}\n\n", percent(result.mean("goodput")),
+               many ? fmt::format("{:.4g} of {:.4g} jobs completed", result.mean("jobs_completed"),
+                                  result.mean("jobs"))
+                    : fmt::format("{:.4g} tokens", result.mean("tokens")));
 }
 
 void print_result(const Scenario& scenario, const CampaignResult& result) {
@@ -593,12 +586,7 @@ int cmd_run(const std::vector<std::string>& arguments) {
     if (!args) return exit_ok;
     const std::string text = read_file(args->path);
     const Scenario scenario = load_scenario(text, args->path, args->changes);
-    print_warnings(scenario.warnings);
-    if (!scenario.no_path.empty()) {
-        fmt::print(stderr, "railyard: stuck: the job can't take its first step: {}\n",
-                   scenario.no_path);
-        return exit_stuck;
-    }
+    if (!can_start(scenario)) return exit_stuck;
     if (!args->jobs_out.empty() && !scenario.world) {
         throw ScenarioError("--jobs-out: the scenario has one job",
                             "it is for scenarios with [scheduler]");

@@ -256,11 +256,7 @@ std::optional<Judged> judge(const SweepPlan& plan, const SweepArguments& args, R
     db.commit();
     if (!args.estimates || kept.pairs.verdict == Verdict::equal) return out;
     Progress progress("estimates");
-    TrialOptions like;
-    like.threads = args.threads;
-    like.cancelled = &interrupted();
-    like.progress = [&](std::int64_t done, std::int64_t total) { progress.update(done, total); };
-    out.estimates = estimates_of(*out.verdict, like, windows);
+    out.estimates = estimates_of(*out.verdict, trial_options(args.threads, progress), windows);
     return out;
 }
 

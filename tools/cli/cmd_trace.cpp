@@ -9,6 +9,7 @@
 #include "tools/cli/terminal_observer.h"
 #include "tools/language/scenario_files.h"
 #include "tools/program/output_file.h"
+#include "tools/study/trials.h"
 #include "tools/trace/perfetto_trace.h"
 #include "tools/trace/trace_tracks.h"
 
@@ -127,10 +128,7 @@ int cmd_trace(const std::vector<std::string>& arguments) {
         need_one_job(s, args->step ? "trace --step" : "trace --window");
     }
     print_warnings(s.warnings);
-    if (!args->window && !s.no_path.empty()) {
-        fmt::print(stderr, "railyard: stuck: the job can't take its first step: {}\n", s.no_path);
-        return exit_stuck;
-    }
+    if (!args->window && !takes_first_step(s)) return exit_stuck;
     OutputFile output(args->output, files_of(args->scenario, args->changes.settings));
     PerfettoTrace trace;
     Duration length = s.job.step.duration();

@@ -347,10 +347,9 @@ namespace {
 Json arm_json(const ComparedArm& arm) {
     Json metrics = Json::object();
     for (const MetricSummary& m : arm.sums.metrics) {
-        metrics[m.name] = {
-            {"mean", json_number(m.summary.mean)},
-            {"ci95", {json_number(m.summary.ci95.low), json_number(m.summary.ci95.high)}},
-            {"unit", m.unit}};
+        metrics[m.name] = {{"mean", json_number(m.summary.mean)},
+                           {"ci95", ends_json(m.summary.ci95)},
+                           {"unit", m.unit}};
     }
     Json ledger = Json::object();
     for (std::size_t i = 0; i < category_count; ++i) {
@@ -377,7 +376,7 @@ Json pair_json(const Comparison& c, const MetricComparison& m) {
             {"mean_a", json_number(p.mean_a)},
             {"mean_b", json_number(p.mean_b)},
             {"difference", json_number(p.difference)},
-            {"interval", {json_number(p.interval.low), json_number(p.interval.high)}},
+            {"interval", ends_json(p.interval)},
             {"confidence", p.confidence},
             {"correlation", p.correlation},
             {"verdict", verdict_name(p.verdict)},
@@ -407,12 +406,11 @@ std::string comparison_json(const Comparison& c, const std::string& version) {
         const auto category = static_cast<Category>(i);
         for (std::size_t b = 1; b < c.arms.size(); ++b) {
             const PairedComparison p = compare_category(c.arms[0], c.arms[b], category);
-            ledger.push_back(
-                {{"category", category_name(category)},
-                 {"a", c.arms[0].name},
-                 {"b", c.arms[b].name},
-                 {"difference", p.difference},
-                 {"interval", {json_number(p.interval.low), json_number(p.interval.high)}}});
+            ledger.push_back({{"category", category_name(category)},
+                              {"a", c.arms[0].name},
+                              {"b", c.arms[b].name},
+                              {"difference", p.difference},
+                              {"interval", ends_json(p.interval)}});
         }
     }
     const auto best = c.winner();

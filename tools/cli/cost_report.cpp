@@ -88,7 +88,7 @@ void print_cost_figures(const Scenario& s, const CostStudy& study) {
 Json range_json(const CostRange& range) {
     return {{"typical", json_number(range.typical)},
             {"mean", json_number(range.mean)},
-            {"middle95", {json_number(range.low), json_number(range.high)}}};
+            {"middle95", ends_json(range)}};
 }
 
 Json cost_json(const Scenario& s, const CostStudy& study) {

@@ -404,10 +404,6 @@ void print_decision(const Decision& decision) {
 
 namespace {
 
-Json pair_json(const Interval& i) {
-    return Json{json_number(i.low), json_number(i.high)};
-}
-
 Json next_json(const NextDesign& next) {
     Json lines = Json::array();
     for (const CostStep& line : next.lines) {
@@ -416,7 +412,7 @@ Json next_json(const NextDesign& next) {
     return {{"cost_per_year_usd", next.cost_per_year},
             {"work_factor", json_number(next.work)},
             {"difference", json_number(next.pairs.difference)},
-            {"ci95", pair_json(next.pairs.interval)},
+            {"ci95", ends_json(next.pairs.interval)},
             {"verdict", verdict_name(next.pairs.verdict)},
             {"lines", lines}};
 }
@@ -437,9 +433,9 @@ Json design_json(const DesignQuestion& q, const DesignSearch& search, const Answ
     Json one = {{"design", d.label},
                 {"settings", own_settings(q, d)},
                 {"figure", json_number(s.mean)},
-                {"ci95", pair_json(s.ci95)},
-                {"nine_tenths_within", pair_json(a.nine_tenths)},
-                {"half_within", pair_json(a.half)},
+                {"ci95", ends_json(s.ci95)},
+                {"nine_tenths_within", ends_json(a.nine_tenths)},
+                {"half_within", ends_json(a.half)},
                 {"replicas", d.values.size()},
                 {"capital_usd", d.facts.capital},
                 {"power_w", d.facts.power},

@@ -1,9 +1,8 @@
-#include "tools/cli/run_power.h"
-
 #include <fmt/format.h>
 
 #include <numeric>
 
+#include "tools/cli/run_text.h"
 #include "tools/cli/terminal.h"
 
 namespace railyard {
@@ -15,10 +14,6 @@ std::string energy_text(double joules) {
     return kwh < 1e3   ? fmt::format("{:.3g} kWh", kwh)
            : kwh < 1e6 ? fmt::format("{:.3g} MWh", kwh * 1e-3)
                        : fmt::format("{:.3g} GWh", kwh * 1e-6);
-}
-
-double mean(const CampaignResult& r, const char* metric) {
-    return r.metric(metric).summary.mean;
 }
 
 void print_energy(const CampaignResult& r) {
@@ -38,7 +33,7 @@ void print_feeds(const Scenario& s, const CampaignResult& r) {
                to_text(p.node_step.peak()), to_text(p.node.at(Activity::communication)),
                to_text(p.node.at(Activity::idle)), to_text(p.node.rated));
     fmt::print("  at the edges of a step {} up and down, {}/s to what feeds them\n",
-               to_text(Watts{mean(r, "power_swing")}), to_text(Watts{mean(r, "power_swing_rate")}));
+               to_text(Watts{r.mean("power_swing")}), to_text(Watts{r.mean("power_swing_rate")}));
     if (p.supplies_load > 0) {
         fmt::print("  supplies: {} of {}, {} needed; at most {:.0f} % of what these deliver\n",
                    p.node.supplies, to_text(p.node.supply_rating), p.node.supplies_needed,
@@ -47,7 +42,7 @@ void print_feeds(const Scenario& s, const CampaignResult& r) {
     if (!p.facility_given) return;
     fmt::print(
         "  racks: {} nodes each, {} at the peak of a step, {} at most; {} cooling carries {}\n",
-        p.nodes_per_rack, to_text(Watts{mean(r, "rack_power_peak")}),
+        p.nodes_per_rack, to_text(Watts{r.mean("rack_power_peak")}),
         to_text(Watts{static_cast<double>(p.nodes_per_rack) * p.node.design().value}),
         cooling_names()[static_cast<std::size_t>(p.cooling.kind)],
         to_text(p.cooling.rack_power_max));
@@ -56,8 +51,7 @@ void print_feeds(const Scenario& s, const CampaignResult& r) {
                p.throttle.hbm_starts.value);
     if (p.breaker) {
         fmt::print("  breakers: {} for {} nodes, {:.0f} % at the peak of a step\n",
-                   to_text(p.breaker->rating), p.breaker->nodes,
-                   100 * mean(r, "breaker_load_peak"));
+                   to_text(p.breaker->rating), p.breaker->nodes, 100 * r.mean("breaker_load_peak"));
     }
 }
 
@@ -73,12 +67,12 @@ void print_power(const Scenario& s, const CampaignResult& r) {
     if (s.tokens_per_step > 0) {
         constexpr double tokens = 1e9;
         rest +=
-            fmt::format(", {} per 10^9 tokens", energy_text(mean(r, "energy_per_token") * tokens));
+            fmt::format(", {} per 10^9 tokens", energy_text(r.mean("energy_per_token") * tokens));
     }
-    if (s.power.carbon) rest += fmt::format(", {:.3g} t of CO2", mean(r, "carbon") * 1e-6);
+    if (s.power.carbon) rest += fmt::format(", {:.3g} t of CO2", r.mean("carbon") * 1e-6);
     fmt::print("\n  power at the meter {}, peak {} (PUE {:g}); {}{}\n",
-               to_text(Watts{mean(r, "power_mean")}), to_text(Watts{mean(r, "power_peak")}),
-               s.power.cooling.pue, energy_text(mean(r, "energy")), rest);
+               to_text(Watts{r.mean("power_mean")}), to_text(Watts{r.mean("power_peak")}),
+               s.power.cooling.pue, energy_text(r.mean("energy")), rest);
     if (!s.power.given) return;
     print_feeds(s, r);
     print_energy(r);

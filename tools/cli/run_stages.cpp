@@ -1,7 +1,6 @@
-#include "tools/cli/run_stages.h"
-
 #include <fmt/format.h>
 
+#include "tools/cli/run_text.h"
 #include "tools/cli/terminal.h"
 
 namespace railyard {
@@ -40,7 +39,7 @@ void print_stages(const Scenario& s, const CampaignResult& r) {
         Table table({"stage", ">days", ">steps kept", ">tokens", ">step", ">MFU of a step"});
         for (std::size_t i = 0; i < s.stages.size(); ++i) {
             const auto mean = [&](const char* what) {
-                return r.metric(fmt::format("stage_{}_{}", i + 1, what)).summary.mean;
+                return r.mean(fmt::format("stage_{}_{}", i + 1, what));
             };
             if (mean("steps") == 0) {
                 table.add({visible(s.stages[i].name), "-", "never began", "-", "-", "-"});
@@ -55,7 +54,7 @@ void print_stages(const Scenario& s, const CampaignResult& r) {
     }
     if (s.job.pauses.empty()) return;
     fmt::print("\n  {:.1f} pauses a replica; those without a restart take {} together\n",
-               r.metric("pauses").summary.mean, time_text(r.metric("pause_time").summary.mean));
+               r.mean("pauses"), time_text(r.mean("pause_time")));
 }
 
 }  // namespace railyard

@@ -1,19 +1,14 @@
-#include "tools/cli/run_storage.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "tools/cli/run_text.h"
 #include "tools/cli/terminal.h"
 
 namespace railyard {
 
 namespace {
-
-double mean(const CampaignResult& r, const std::string& metric) {
-    return r.metric(metric).summary.mean;
-}
 
 // "store 62 %, metadata 38 %": of the times in metrics called prefix + a wall.
 std::string walls_text(const CampaignResult& r, const std::string& prefix) {
@@ -25,7 +20,7 @@ std::string walls_text(const CampaignResult& r, const std::string& prefix) {
     double sum = 0;
     for (std::size_t i = 0; i < wall_count; ++i) {
         const std::string name(wall_name(static_cast<Wall>(i)));
-        parts.push_back({name, mean(r, prefix + name)});
+        parts.push_back({name, r.mean(prefix + name)});
         sum += parts.back().time;
     }
     std::stable_sort(parts.begin(), parts.end(),
@@ -50,8 +45,8 @@ std::string bytes_text(double bytes) {
 }
 
 void print_walls(const Scenario& s, const CampaignResult& r) {
-    const double stall = mean(r, "checkpoint_time_to_stall_end");
-    const double safe = mean(r, "checkpoint_time_to_safe");
+    const double stall = r.mean("checkpoint_time_to_stall_end");
+    const double safe = r.mean("checkpoint_time_to_safe");
     const double size = static_cast<double>(s.checkpoint_size.count());
     const double ranks = static_cast<double>(s.checkpoint_writers.ranks);
     Table table({"storage", ">each", "waited for"});
@@ -60,12 +55,12 @@ void print_walls(const Scenario& s, const CampaignResult& r) {
     if (const std::string walls = walls_text(r, "checkpoint_upload_"); !walls.empty()) {
         table.add({"uploads, all tiers", "", walls});
     }
-    if (mean(r, "interruptions") > 0 || r.planned_interruptions > 0) {
+    if (r.mean("interruptions") > 0 || r.planned_interruptions > 0) {
         table.add(
-            {"restore", time_text(mean(r, "restore_per_interruption")), walls_text(r, "restore_")});
+            {"restore", time_text(r.mean("restore_per_interruption")), walls_text(r, "restore_")});
     }
     if (s.job.data) {
-        const double starved = mean(r, "data_starved_time");
+        const double starved = r.mean("data_starved_time");
         table.add({"too slow for its data, in all", time_text(starved), ""});
     }
     const bool sync = s.job.checkpoint.mode == CheckpointMode::sync;
@@ -87,9 +82,9 @@ void print_copies(const Scenario& s, const CampaignResult& r) {
         const std::string& place = place_names()[static_cast<std::size_t>(tier.place)];
         std::vector<std::string> row = {place};
         for (const char* what : {"written", "kept", "expired", "lost", "in_flight"}) {
-            row.push_back(bytes_text(mean(r, fmt::format("{}_bytes_{}", place, what))));
+            row.push_back(bytes_text(r.mean(fmt::format("{}_bytes_{}", place, what))));
         }
-        row.push_back(fmt::format("{:.1f}", mean(r, place + "_restores")));
+        row.push_back(fmt::format("{:.1f}", r.mean(place + "_restores")));
         table.add(std::move(row));
     }
     fmt::print("\n{}", table.text());
@@ -97,27 +92,27 @@ void print_copies(const Scenario& s, const CampaignResult& r) {
     if (!objects) return;
     fmt::print(
         "  {:.2f} USD of requests, {:.2f} USD of egress; what is kept costs {:.2f} USD a month\n",
-        mean(r, "object_store_requests_cost"), mean(r, "object_store_egress_cost"),
-        mean(r, "object_store_kept_cost_per_month"));
+        r.mean("object_store_requests_cost"), r.mean("object_store_egress_cost"),
+        r.mean("object_store_kept_cost_per_month"));
 }
 
 void print_failures(const CampaignResult& r) {
     fmt::print(
         "\n  of the store: {:.1f} drives, {:.1f} servers, {:.1f} boxes lost; {:.1f} rebuilds\n",
-        mean(r, "storage_drives_lost"), mean(r, "storage_servers_lost"),
-        mean(r, "storage_boxes_lost"), mean(r, "storage_rebuilds"));
-    fmt::print("  {:.1f} outages, {} in all; data lost {:.2f} times\n", mean(r, "storage_outages"),
-               time_text(mean(r, "storage_outage_time")), mean(r, "storage_data_losses"));
+        r.mean("storage_drives_lost"), r.mean("storage_servers_lost"), r.mean("storage_boxes_lost"),
+        r.mean("storage_rebuilds"));
+    fmt::print("  {:.1f} outages, {} in all; data lost {:.2f} times\n", r.mean("storage_outages"),
+               time_text(r.mean("storage_outage_time")), r.mean("storage_data_losses"));
 }
 
 void print_neighbours(const Scenario& s, const CampaignResult& r) {
     Table table({"neighbours", ">checkpoints", ">each", ">left out", ">reads it got"});
     for (const NeighbourSpec& n : s.neighbours) {
         const std::string prefix = "neighbour_" + n.name;
-        const double got = mean(r, prefix + "_reads_got");
-        table.add({n.name, fmt::format("{:.1f}", mean(r, prefix + "_checkpoints")),
-                   time_text(mean(r, prefix + "_checkpoint_time")),
-                   fmt::format("{:.1f}", mean(r, prefix + "_checkpoints_left_out")),
+        const double got = r.mean(prefix + "_reads_got");
+        table.add({n.name, fmt::format("{:.1f}", r.mean(prefix + "_checkpoints")),
+                   time_text(r.mean(prefix + "_checkpoint_time")),
+                   fmt::format("{:.1f}", r.mean(prefix + "_checkpoints_left_out")),
                    std::isfinite(got) ? percent(got) : "-"});
     }
     fmt::print("\n{}", table.text());
@@ -153,15 +148,15 @@ void print_data(const Scenario& s) {
 
 void print_storage(const Scenario& s, const CampaignResult& r) {
     const bool saves = s.job.checkpoint.mode != CheckpointMode::none;
-    if (saves && mean(r, "checkpoints") > 0) {
+    if (saves && r.mean("checkpoints") > 0) {
         print_walls(s, r);
         if (s.job.checkpoint.tiers.size() > 1) print_copies(s, r);
     }
     if (s.stores[shared_store].failures) print_failures(r);
     if (!s.neighbours.empty()) print_neighbours(s, r);
     if (s.data && s.data->egress_usd_per_byte > 0) {
-        fmt::print("\n  {} of data fetched, {} USD of egress\n",
-                   bytes_text(mean(r, "data_fetched")), grouped(mean(r, "data_egress_cost")));
+        fmt::print("\n  {} of data fetched, {} USD of egress\n", bytes_text(r.mean("data_fetched")),
+                   grouped(r.mean("data_egress_cost")));
     }
 }
 

@@ -1,11 +1,10 @@
-#include "tools/cli/run_world.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
+#include "tools/cli/run_text.h"
 #include "tools/cli/terminal.h"
 
 namespace railyard {
@@ -19,9 +18,8 @@ std::string count_text(double v) {
 void print_waits(const CampaignResult& r) {
     Table table({"jobs", ">mean", ">median", ">p95"});
     const auto row = [&](const char* label, const std::string& name, const auto& show) {
-        table.add({label, show(r.metric(name + "_mean").summary.mean),
-                   show(r.metric(name + "_median").summary.mean),
-                   show(r.metric(name + "_p95").summary.mean)});
+        table.add({label, show(r.mean(name + "_mean")), show(r.mean(name + "_median")),
+                   show(r.mean(name + "_p95"))});
     };
     const auto time = [](double v) { return std::isnan(v) ? std::string("-") : time_text(v); };
     row("wait until the first start", "wait", time);
@@ -29,7 +27,7 @@ void print_waits(const CampaignResult& r) {
     row("bounded slowdown, of all so far", "bounded_slowdown",
         [](double v) { return std::isnan(v) ? std::string("-") : fmt::format("{:.2f}", v); });
     fmt::print("\n{}", table.text());
-    const double never = r.metric("jobs_never_started").summary.mean;
+    const double never = r.mean("jobs_never_started");
     if (never > 0) {
         fmt::print("  {} had not started: their waits count up to the end, and would be longer\n",
                    count_text(never));
@@ -37,58 +35,58 @@ void print_waits(const CampaignResult& r) {
 }
 
 void print_ends(const CampaignResult& r) {
-    const auto mean = [&](const char* name) { return r.metric(name).summary.mean; };
     fmt::print(
         "\n  {} jobs submitted: {} ended, {} running, {} waiting, {} refused\n  of those that "
         "ended",
-        count_text(mean("jobs")), count_text(mean("jobs_ended")), count_text(mean("jobs_running")),
-        count_text(mean("jobs_waiting")), count_text(mean("jobs_refused")));
+        count_text(r.mean("jobs")), count_text(r.mean("jobs_ended")),
+        count_text(r.mean("jobs_running")), count_text(r.mean("jobs_waiting")),
+        count_text(r.mean("jobs_refused")));
     const char* separator = " ";
     for (const char* name : {"jobs_completed", "jobs_failed", "jobs_node_fail", "jobs_timeout",
                              "jobs_preempted", "jobs_cancelled"}) {
-        if (mean(name) == 0) continue;
+        if (r.mean(name) == 0) continue;
         const std::string label = std::string(name).substr(std::string("jobs_").size());
-        fmt::print("{}{} {}", separator, count_text(mean(name)), label);
+        fmt::print("{}{} {}", separator, count_text(r.mean(name)), label);
         separator = ", ";
     }
     fmt::print(
         "\n  {} interruptions, {} of them of jobs by themselves; {} preemptions; {} failures on "
         "idle nodes\n",
-        count_text(mean("interruptions")), count_text(mean("own_failures")),
-        count_text(mean("preemptions")), count_text(mean("failures_on_idle_nodes")));
+        count_text(r.mean("interruptions")), count_text(r.mean("own_failures")),
+        count_text(r.mean("preemptions")), count_text(r.mean("failures_on_idle_nodes")));
 }
 
 // One line for what the scenario asks for.
 void print_nodes(const CampaignResult& r) {
     const auto has = [&](const char* name) { return find_metric(r.metrics, name) != nullptr; };
-    const auto mean = [&](const char* name) { return r.metric(name).summary.mean; };
     if (has("domain_failures")) {
-        fmt::print("  {} failures of domains\n", count_text(mean("domain_failures")));
+        fmt::print("  {} failures of domains\n", count_text(r.mean("domain_failures")));
     }
     if (has("breaker_trips")) {
-        fmt::print("  {} trips of breakers\n", count_text(mean("breaker_trips")));
+        fmt::print("  {} trips of breakers\n", count_text(r.mean("breaker_trips")));
     }
     if (has("pump_losses")) {
-        fmt::print("  {} losses of pumps, {} ridden through\n", count_text(mean("pump_losses")),
-                   count_text(mean("pump_losses_ridden_through")));
+        fmt::print("  {} losses of pumps, {} ridden through\n", count_text(r.mean("pump_losses")),
+                   count_text(r.mean("pump_losses_ridden_through")));
     }
     if (has("corruptions_found")) {
         fmt::print("  {} jobs went back for wrong numbers, {} were done with some\n",
-                   count_text(mean("corruptions_found")), count_text(mean("corrupted_results")));
+                   count_text(r.mean("corruptions_found")),
+                   count_text(r.mean("corrupted_results")));
     }
     if (has("nodes_blamed")) {
-        fmt::print("  {} sound nodes blamed for others\n", count_text(mean("nodes_blamed")));
+        fmt::print("  {} sound nodes blamed for others\n", count_text(r.mean("nodes_blamed")));
     }
     if (has("nodes_quarantined")) {
-        fmt::print("  {} nodes quarantined\n", count_text(mean("nodes_quarantined")));
+        fmt::print("  {} nodes quarantined\n", count_text(r.mean("nodes_quarantined")));
     }
     if (has("repairs")) {
         fmt::print(
             "  {} repairs, {} after a wait for a crew or a part; {} left the fault in, {} of these "
             "let out\n",
-            count_text(mean("repairs")), time_text(mean("repair_wait")),
-            count_text(mean("repairs_found_bad") + mean("repairs_let_out_bad")),
-            count_text(mean("repairs_let_out_bad")));
+            count_text(r.mean("repairs")), time_text(r.mean("repair_wait")),
+            count_text(r.mean("repairs_found_bad") + r.mean("repairs_let_out_bad")),
+            count_text(r.mean("repairs_let_out_bad")));
     }
 }
 
@@ -99,7 +97,7 @@ void print_sizes(const CampaignResult& r) {
         constexpr std::string_view mttf = "mttf_gpus_";
         if (!m.name.starts_with(mttf)) continue;
         const std::string gpus = m.name.substr(mttf.size());
-        const double ettr = r.metric("ettr_gpus_" + gpus).summary.mean;
+        const double ettr = r.mean("ettr_gpus_" + gpus);
         if (!std::isfinite(ettr)) continue;
         any = true;
         const std::int64_t most = std::stoll(gpus);
@@ -114,7 +112,7 @@ void print_kinds(const WorldScenario& world, const CampaignResult& r) {
     const std::vector<WorldJobKind>& kinds = world.spec.kinds;
     if (kinds.size() < 2) return;
     const auto of = [&](const char* metric, std::size_t k) {
-        return r.metric(metric + world.kind_key(k)).summary.mean;
+        return r.mean(metric + world.kind_key(k));
     };
     struct Share {
         const char* title;
@@ -209,7 +207,7 @@ void print_world_design(const Scenario& s) {
 void print_world(const Scenario& s, const CampaignResult& r) {
     Table table({"", ">mean", ""});
     const auto row = [&](const char* metric, const char* meaning) {
-        table.add({coloured(metric, Colour::bold), percent(r.metric(metric).summary.mean),
+        table.add({coloured(metric, Colour::bold), percent(r.mean(metric)),
                    coloured(meaning, Colour::dim)});
     };
     row("goodput", "productive GPU time / all GPU time of the cluster");

@@ -51,6 +51,14 @@ std::string only_scenario(const po::variables_map& values, const std::string& ve
     return paths[0];
 }
 
+TrialOptions trial_options(unsigned threads, Progress& progress) {
+    TrialOptions out;
+    out.threads = threads;
+    out.cancelled = &interrupted();
+    out.progress = progress.updates();
+    return out;
+}
+
 StudyArguments study_arguments(const po::variables_map& values, const std::string& path) {
     StudyArguments out;
     out.changes.settings = settings_of(values);

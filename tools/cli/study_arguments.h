@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tools/cli/options.h"
+#include "tools/cli/terminal.h"
 #include "tools/study/sweep_slurm.h"
 #include "tools/study/trials.h"
 
@@ -19,6 +20,8 @@ struct StudyArguments {
 void add_study_options(CommandLine& line);
 // Reads them, and the scenario's text. Throws ScenarioError.
 StudyArguments study_arguments(const po::variables_map& values, const std::string& path);
+// For trials of a verb that reads its options by itself.
+TrialOptions trial_options(unsigned threads, Progress& progress);
 // --on, --tasks, --sbatch and --poll.
 void add_slurm_options(CommandLine& line);
 // None: here. The folder lies beside the database.

@@ -203,18 +203,11 @@ void Sacct::read_text(const std::string& file, const std::string& text) {
     reading.format = TraceFormat::sacct;
     reading.skip_bad = options_.skip_bad;
     const JobTrace trace = parse_job_trace(text, file, reading);
-    for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
-        jobs_.push_back(imported_job(trace, i));
-        if (!trace.partition_names.empty()) {
-            jobs_.back().group = trace.partition_names[trace.partitions[i]];
-        }
+    const std::size_t first = jobs_.size();
+    add_jobs(trace, jobs_, counts_);
+    for (std::size_t i = 0; !trace.partition_names.empty() && i < trace.jobs.size(); ++i) {
+        jobs_[first + i].group = trace.partition_names[trace.partitions[i]];
     }
-    counts_.without_gpus += trace.without_gpus;
-    counts_.never_started += trace.never_started;
-    counts_.still_running += trace.still_running;
-    counts_.bad += trace.bad;
-    counts_.rows += std::ssize(trace.jobs) + trace.without_gpus + trace.never_started +
-                    trace.still_running + trace.bad;
     for (const std::string& warning : trace.warnings()) part_.note(warning);
     read_states(text);
 }

@@ -51,16 +51,23 @@ void say_counts(const TraceCounts& counts, ImportedPart& part) {
 
 }  // namespace
 
-ImportedJob imported_job(const JobTrace& trace, std::size_t job) {
-    const StreamJob& read = trace.jobs[job];
-    ImportedJob out;
-    out.id = trace.ids[job];
-    out.gpus = read.gpus;
-    out.submit_s = seconds(read.submit);
-    out.duration_s = seconds(read.duration);
-    if (read.limit > Duration{}) out.limit_s = seconds(read.limit);
-    if (!trace.user_names.empty()) out.user = trace.user_names[trace.users[job]];
-    return out;
+void add_jobs(const JobTrace& trace, std::vector<ImportedJob>& jobs, TraceCounts& counts) {
+    for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
+        const StreamJob& read = trace.jobs[i];
+        ImportedJob& out = jobs.emplace_back();
+        out.id = trace.ids[i];
+        out.gpus = read.gpus;
+        out.submit_s = seconds(read.submit);
+        out.duration_s = seconds(read.duration);
+        if (read.limit > Duration{}) out.limit_s = seconds(read.limit);
+        if (!trace.user_names.empty()) out.user = trace.user_names[trace.users[i]];
+    }
+    counts.without_gpus += trace.without_gpus;
+    counts.never_started += trace.never_started;
+    counts.still_running += trace.still_running;
+    counts.bad += trace.bad;
+    counts.rows += std::ssize(trace.jobs) + trace.without_gpus + trace.never_started +
+                   trace.still_running + trace.bad;
 }
 
 TraceTime trace_time(std::string_view text) {

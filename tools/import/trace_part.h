@@ -22,9 +22,6 @@ struct ImportedJob {
     std::optional<double> limit_s;
 };
 
-// A job of a trace that is read, without its group.
-ImportedJob imported_job(const JobTrace& trace, std::size_t job);
-
 // What became of the file's rows that are no such job.
 struct TraceCounts {
     std::int64_t rows = 0;
@@ -34,6 +31,9 @@ struct TraceCounts {
     std::int64_t negative = 0;  // spans that end before they begin
     std::int64_t bad = 0;
 };
+
+// Adds the jobs of a trace that is read, without their groups, and counts the rows that are none.
+void add_jobs(const JobTrace& trace, std::vector<ImportedJob>& jobs, TraceCounts& counts);
 
 // Writes the CSV beside the part, sorted by submission, and [jobs]. Reports a missing -o and a trace without
 // jobs, at `file`.

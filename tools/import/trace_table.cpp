@@ -244,14 +244,7 @@ bool TraceTable::read_swf() {
     reading.format = TraceFormat::swf;
     reading.skip_bad = options_.skip_bad;
     const JobTrace trace = parse_job_trace(text, file_, reading);
-    for (std::size_t i = 0; i < trace.jobs.size(); ++i) jobs_.push_back(imported_job(trace, i));
-    counts_ = {std::ssize(trace.jobs) + trace.without_gpus + trace.never_started +
-                   trace.still_running + trace.bad,
-               trace.without_gpus,
-               trace.never_started,
-               trace.still_running,
-               0,
-               trace.bad};
+    add_jobs(trace, jobs_, counts_);
     diagnostics_.warning(file_, {1, 1}, "",
                          "the Standard Workload Format counts processors, not GPUs",
                          "they are taken for GPUs");

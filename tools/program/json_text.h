@@ -23,6 +23,12 @@ inline Json json_number(double value) {
     return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
 
+// An interval, or another range: its two ends.
+template <class Range>
+Json ends_json(const Range& range) {
+    return Json::array({json_number(range.low), json_number(range.high)});
+}
+
 // To six digits: the last ones of a fit depend on compiler and processor.
 inline Json six_digits(double value) {
     return json_number(std::isfinite(value) ? std::stod(fmt::format("{:.6g}", value)) : value);

@@ -95,7 +95,7 @@ bool Answerer::know_designs() {
         const char* work = s.counts_work()                     ? "work_per_day"
                            : s.tokens_per_step > 0 && !s.world ? "tokens_per_day"
                                                                : "goodput";
-        known.work = result.metric(work).summary.mean;
+        known.work = result.mean(work);
         known_.push_back(std::move(known));
     }
     return true;

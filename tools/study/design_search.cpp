@@ -9,8 +9,8 @@
 
 #include "sim/parallel.h"
 #include "tools/program/program.h"
-#include "tools/study/design_front.h"
 #include "tools/study/design_limits.h"
+#include "tools/study/design_race.h"
 
 namespace railyard {
 

@@ -131,12 +131,24 @@ std::vector<std::optional<Trial>> run_trials(const TrialOptions& options,
     return trials;
 }
 
-bool can_start(const Scenario& scenario) {
-    print_warnings(scenario.warnings);
+bool takes_first_step(const Scenario& scenario) {
     if (scenario.no_path.empty()) return true;
     fmt::print(stderr, "railyard: stuck: the job can't take its first step: {}\n",
                scenario.no_path);
     return false;
+}
+
+bool can_start(const Scenario& scenario) {
+    print_warnings(scenario.warnings);
+    return takes_first_step(scenario);
+}
+
+int complain_of_limits(const std::vector<LimitReached>& limits) {
+    for (const LimitReached& limit : limits) {
+        fmt::print(stderr, "railyard: limit: {}: this result is partial\n    {}\n", limit.what,
+                   limit.help);
+    }
+    return limits.empty() ? exit_ok : exit_limit;
 }
 
 Metric find_metric(const Scenario& scenario, const std::string& name) {

@@ -69,9 +69,14 @@ Summary summarise_change(const Trial& after, const Trial& before, std::size_t me
 std::vector<std::optional<Trial>> run_trials(const TrialOptions& options,
                                              const std::vector<ScenarioChanges>& variants);
 
-// Prints the warnings of a scenario and says whether its job can take a first step; if not,
-// standard error has why and the program ends with exit_stuck.
+// Whether a scenario's job can take a first step; if not, standard error has why and the program ends with
+// exit_stuck.
+bool takes_first_step(const Scenario& scenario);
+// The same, after the scenario's warnings.
 bool can_start(const Scenario& scenario);
+
+// Says on standard error which budgets cut a scenario's numbers off, and returns the exit code for it.
+int complain_of_limits(const std::vector<LimitReached>& limits);
 
 // The scenario must be able to start: a campaign of one replica is run for them.
 // Throws ScenarioError with the nearest name when it has no metric of this name.
