@@ -68,14 +68,17 @@ void NodeFaults::strike_domain(const Strike& strike, std::int64_t waves_left) {
     if (waves_left > 0 && strike.slot + 1 < domains.count()) {
         schedule(cause.staged.every, next_wave, number);
     }
+    const std::span<const std::int64_t> members = nodes_of(outages_[number]);
     if (takes_nodes(strike)) {
-        for (const std::int64_t node : nodes_of(outages_[number])) {
-            ++outages_on_[static_cast<std::size_t>(node)];
-        }
+        for (const std::int64_t node : members) ++outages_on_[static_cast<std::size_t>(node)];
     }
-    outage_begins(number);
+    std::vector<std::size_t> broken;
+    for (const std::int64_t member : members) {
+        const auto node = static_cast<std::size_t>(member);
+        if (domain_breaks(node, strike)) broken.push_back(node);
+    }
     if (takes_nodes(strike)) mend(nodes_ + number, strike);
-    outage_is_felt(number);
+    if (!broken.empty()) domain_is_felt(strike, broken);
 }
 
 void NodeFaults::end_outage(std::size_t number) {
@@ -92,7 +95,12 @@ void NodeFaults::end_outage(std::size_t number) {
 
 // ---- out of service ----
 
-void NodeFaults::send_away(std::size_t node, const Strike& strike) {
+void NodeFaults::send_away(std::size_t node, const Strike& strike, bool outage) {
+    if (outage) {
+        mended_[node] = true;
+        if (outages_on_[node] == 0) schedule({}, node_is_back, node);
+        return;
+    }
     const bool repair = out_of_service(strike, cause_of(strike), spec_.repair_sigma).repaired;
     if (repair) ++repairs_[strike.cause];
     if (repair && !lemon_.empty() && strike.cure < spec_.lemons.cured_by_repair) {
@@ -101,9 +109,8 @@ void NodeFaults::send_away(std::size_t node, const Strike& strike) {
     if (!lock_out(node)) mend(node, strike);
 }
 
-void NodeFaults::wait_for_outages(std::size_t node) {
-    mended_[node] = true;
-    if (outages_on_[node] == 0) schedule({}, node_is_back, node);
+void NodeFaults::send_away_sound(std::size_t node, Duration reset_time) {
+    if (!lock_out(node)) schedule(reset_time, node_is_back, node);
 }
 
 // It is back as soon as no outage is on it.

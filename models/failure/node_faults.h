@@ -37,11 +37,6 @@ class NodeFaults : public CampaignEngine::Component,
     // What is scheduled, each with the number of a node, an outage or an injected strike. The kinds of
     // events that an heir adds come after these.
     enum Kind : std::uint32_t { node_is_back, outage_is_over, next_wave, injected, first_of_heir };
-    // A failure of a domain.
-    struct Outage {
-        Strike strike;
-        std::int64_t waves_left = 0;
-    };
 
     // References must outlive it.
     NodeFaults(CampaignEngine& engine, const NodeFailures& spec,
@@ -50,9 +45,10 @@ class NodeFaults : public CampaignEngine::Component,
     void start_faults();
 
     virtual void strike_node(const Strike& strike) = 0;
-    // All nodes of the outage's domain fail together: first they break, then whoever uses them is told.
-    virtual void outage_begins(std::size_t outage) = 0;
-    virtual void outage_is_felt(std::size_t outage) = 0;
+    // All nodes of a domain fail together: first each breaks, or is no use to anybody (false); then whoever
+    // uses those that broke is told.
+    virtual bool domain_breaks(std::size_t node, const Strike& strike) = 0;
+    virtual void domain_is_felt(const Strike& strike, const std::vector<std::size_t>& broken) = 0;
     // The last outage on a node that has not left is over.
     virtual void outages_over(std::size_t node) = 0;
     virtual void come_back(std::size_t node, bool sound) = 0;
@@ -67,25 +63,30 @@ class NodeFaults : public CampaignEngine::Component,
         return lemon(node) ? 1.0 : 1.0 / spec_.lemons.rate_multiplier;
     }
     EventId schedule(Duration after, std::uint32_t kind, std::size_t index);
-    // A node that was struck leaves: to quarantine, repair or a reset.
-    void send_away(std::size_t node, const Strike& strike);
-    // It leaves with nothing but an outage: it is back when no outage is on it.
-    void wait_for_outages(std::size_t node);
-    // One that fails too often stays out, for good or until it has been inspected. True if it does.
-    bool lock_out(std::size_t node);
-    const Outage& outage(std::size_t number) const { return outages_[number]; }
+    // A node that was struck leaves: to quarantine, repair or a reset. `outage`: with nothing but one, and it
+    // is back when none is on it.
+    void send_away(std::size_t node, const Strike& strike, bool outage);
+    // A sound one leaves instead: nothing is found.
+    void send_away_sound(std::size_t node, Duration reset_time);
     const FailureCause& cause_of(const Strike& strike) const { return causes_[strike.cause]; }
     // Nodes leave for it.
     bool takes_nodes(const Strike& strike) const {
         return cause_of(strike).remedy != Remedy::restart;
     }
-    std::span<const std::int64_t> nodes_of(const Outage& outage) const;
 
     CampaignEngine& engine_;
     const std::vector<FailureCause>& causes_;
 
   private:
     static constexpr std::uint32_t kinds = 8;
+    // A failure of a domain.
+    struct Outage {
+        Strike strike;
+        std::int64_t waves_left = 0;
+    };
+    std::span<const std::int64_t> nodes_of(const Outage& outage) const;
+    // One that fails too often stays out, for good or until it has been inspected. True if it does.
+    bool lock_out(std::size_t node);
     void strike_domain(const Strike& strike, std::int64_t waves_left);
     void end_outage(std::size_t number);
     void mended(std::size_t node, bool sound);

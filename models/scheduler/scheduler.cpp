@@ -46,7 +46,7 @@ void NodePool::remove(const Strike& strike, const FailureCause& cause) {
     leave_job(strike.slot);
     broken_.erase(node);
     go_out(node, cause);
-    shaded_.erase(node) > 0 ? wait_for_outages(node) : send_away(node, strike);
+    send_away(node, strike, shaded_.erase(node) > 0);
 }
 
 void NodePool::misjudge(const Strike& strike, std::int64_t blamed, const FailureCause& cause) {
@@ -58,7 +58,7 @@ void NodePool::misjudge(const Strike& strike, std::int64_t blamed, const Failure
     const std::uint32_t node = slots_[static_cast<std::size_t>(blamed)];
     leave_job(blamed);
     go_out(node, cause);
-    if (!lock_out(node)) schedule(cause.reset_time, node_is_back, node);  // nothing is found
+    send_away_sound(node, cause.reset_time);
 }
 
 bool NodePool::fill(std::int64_t slot) {
@@ -113,10 +113,7 @@ void NodePool::strike_node(const Strike& strike) {
     if (place_[node] == out) return;
     if (place_[node] == spare) {
         ++outcome_.spares_failed;
-        take_spare(node);
-        go_out(node, cause_of(strike));
-        send_away(node, strike);
-        return;
+        return spare_leaves(node, strike, false);
     }
     Strike of_job = strike;
     of_job.slot = place_[node];
@@ -124,44 +121,35 @@ void NodePool::strike_node(const Strike& strike) {
     if (!noticed && takes_nodes(strike)) broken_[node] = of_job;
 }
 
-void NodePool::outage_begins(std::size_t number) {
-    const Outage& it = outage(number);
-    if (!takes_nodes(it.strike)) return;
-    for (const std::int64_t member : nodes_of(it)) {
-        const auto node = static_cast<std::uint32_t>(member);
-        if (place_[node] >= 0) {
-            Shaded& shaded = shaded_[node];
-            if (!shaded.noticed) shaded.strike = it.strike;
-        } else if (place_[node] == spare) {
-            take_spare(node);
-            go_out(node, cause_of(it.strike));
-            wait_for_outages(node);
-        }
+bool NodePool::domain_breaks(std::size_t member, const Strike& strike) {
+    const auto node = static_cast<std::uint32_t>(member);
+    if (takes_nodes(strike)) {
+        if (place_[node] == spare) spare_leaves(node, strike, true);
+        if (place_[node] >= 0 && !shaded_[node].noticed) shaded_[node].strike = strike;
     }
+    return place_[node] >= 0;
 }
 
-void NodePool::outage_is_felt(std::size_t number) {
-    Struck struck{outage(number).strike, {}};
-    for (const std::int64_t member : nodes_of(outage(number))) {
-        const std::int32_t place = place_[static_cast<std::size_t>(member)];
-        if (place >= 0) struck.slots.push_back(place);
-    }
-    if (struck.slots.empty()) return;
+void NodePool::domain_is_felt(const Strike& strike, const std::vector<std::size_t>& broken) {
+    Struck struck{strike, {}};
+    for (const std::size_t node : broken) struck.slots.push_back(place_[node]);
     struck.strike.slot = struck.slots.front();
     if (!waiter_->nodes_failed(struck)) return;
-    for (const std::int64_t member : nodes_of(outage(number))) {
-        const auto shaded = shaded_.find(static_cast<std::uint32_t>(member));
+    for (const std::size_t node : broken) {
+        const auto shaded = shaded_.find(static_cast<std::uint32_t>(node));
         if (shaded != shaded_.end()) shaded->second.noticed = true;
     }
 }
 
 // ---- out of service ----
 
-void NodePool::take_spare(std::uint32_t node) {
+void NodePool::spare_leaves(std::uint32_t node, const Strike& strike, bool outage) {
     book();
     spares_.erase(std::find(spares_.begin(), spares_.end(), node));
     place_[node] = out;
     broken_.erase(node);
+    go_out(node, cause_of(strike));
+    send_away(node, strike, outage);
 }
 
 // It is broken until the repair has helped.

@@ -94,8 +94,8 @@ class NodePool : public NodeFaults, public NodeSupply {
     static constexpr std::uint32_t no_node = UINT32_MAX;
 
     void strike_node(const Strike& strike) override;
-    void outage_begins(std::size_t outage) override;
-    void outage_is_felt(std::size_t outage) override;
+    bool domain_breaks(std::size_t node, const Strike& strike) override;
+    void domain_is_felt(const Strike& strike, const std::vector<std::size_t>& broken) override;
     void outages_over(std::size_t node) override;
     void come_back(std::size_t node, bool sound) override;
     void handle_own(std::uint32_t kind, std::size_t index) override;
@@ -103,7 +103,7 @@ class NodePool : public NodeFaults, public NodeSupply {
     void back_at(std::size_t node, Instant at) override;
     void book();
     void go_out(std::uint32_t node, const FailureCause& cause);
-    void take_spare(std::uint32_t node);
+    void spare_leaves(std::uint32_t node, const Strike& strike, bool outage);
     void leave_job(std::int64_t slot);
 
     const Spec& spec_;

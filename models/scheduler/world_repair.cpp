@@ -123,20 +123,13 @@ void WorldRepair::expect_to_be_found(NodeIndex node) {
     schedule(every - now % every, periodic_check, node);
 }
 
-void WorldRepair::outage_begins(std::size_t number) {
-    const Outage& it = outage(number);
-    felt_.resize(number + 1);
-    for (const std::int64_t member : nodes_of(it)) {
-        const auto node = static_cast<NodeIndex>(member);
-        if (breaks(node, {it.strike, true})) felt_[number].push_back(node);
-    }
+bool WorldRepair::domain_breaks(std::size_t node, const Strike& strike) {
+    return breaks(static_cast<NodeIndex>(node), {strike, true});
 }
 
-void WorldRepair::outage_is_felt(std::size_t number) {
-    const Strike strike = outage(number).strike;
-    const std::vector<NodeIndex> struck = std::exchange(felt_[number], {});
-    for (const NodeIndex node : struck) owner_.struck(node, strike);
-    for (const NodeIndex node : struck) settle(node);
+void WorldRepair::domain_is_felt(const Strike& strike, const std::vector<std::size_t>& broken) {
+    for (const std::size_t node : broken) owner_.struck(static_cast<NodeIndex>(node), strike);
+    for (const std::size_t node : broken) settle(static_cast<NodeIndex>(node));
 }
 
 // ---- finding out ----
@@ -200,7 +193,7 @@ void WorldRepair::settle(NodeIndex index) {
         go_out(index);
     } else if (const auto blamed = blamed_.extract(index)) {
         cluster_.set_state(index, NodeState::repair);
-        if (!lock_out(index)) schedule(blamed.mapped(), node_is_back, index);  // nothing is found
+        send_away_sound(index, blamed.mapped());
         goes_by_itself = true;
     } else {
         cluster_.set_state(index, NodeState::up);
@@ -217,7 +210,7 @@ void WorldRepair::go_out(NodeIndex node) {
     corrupting_.erase(node);
     blamed_.erase(node);
     const Ailment& ailment = ails_[node];
-    ailment.shared ? wait_for_outages(node) : send_away(node, ailment.strike);
+    send_away(node, ailment.strike, ailment.shared);
 }
 
 // One that is not sound fails the job that gets it, unless a check comes first, or makes its numbers wrong.

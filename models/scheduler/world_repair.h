@@ -96,8 +96,8 @@ class WorldRepair : public NodeFaults, public FailureSource::Target, public Slow
         Strike strike;
     };
     void strike_node(const Strike& strike) override;
-    void outage_begins(std::size_t outage) override;
-    void outage_is_felt(std::size_t outage) override;
+    bool domain_breaks(std::size_t node, const Strike& strike) override;
+    void domain_is_felt(const Strike& strike, const std::vector<std::size_t>& broken) override;
     void outages_over(std::size_t node) override;
     void come_back(std::size_t node, bool sound) override;
     void handle_own(std::uint32_t kind, std::size_t index) override;
@@ -119,7 +119,6 @@ class WorldRepair : public NodeFaults, public FailureSource::Target, public Slow
     std::map<NodeIndex, std::size_t> corrupting_;  // those that go on
     std::vector<Ailment> ails_;                    // of each broken node
     std::vector<EventId> silence_;                 // of each
-    std::vector<std::vector<NodeIndex>> felt_;     // of each outage: the nodes that it broke
     Duration heartbeat_{};
 };
 
