@@ -135,7 +135,9 @@ Metrics uet_run(const UetCase& given, const std::string& folder, std::uint64_t s
     }
     return {{"fct_mean", mean(completion)},
             {"fct_last", *std::max_element(completion.begin(), completion.end())},
-            {"retransmitted", static_cast<double>(engine.totals().retransmitted)}};
+            {"retransmitted", static_cast<double>(engine.totals().retransmitted)},
+            {"lost", static_cast<double>(engine.totals().lost_lossy)},
+            {"timeouts", static_cast<double>(engine.totals().timeouts)}};
 }
 
 }  // namespace railyard

@@ -17,8 +17,8 @@ struct UetCase {
     std::string trimming;
 };
 
-// By the table's names of metrics. `folder`: of the table, with its traces. Empty when the case can't be
-// expressed.
+// By the table's names of metrics; besides, packets `lost` in queues and `timeouts`. `folder`: of the
+// table, with its traces. Empty when the case can't be expressed.
 Metrics uet_run(const UetCase& given, const std::string& folder, std::uint64_t seed);
 
 }  // namespace railyard
