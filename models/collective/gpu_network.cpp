@@ -9,6 +9,7 @@
 #include <mutex>
 #include <utility>
 
+#include "models/collective/all_to_all_loads.h"
 #include "sim/cancel.h"
 #include "sim/check.h"
 #include "sim/fingerprint.h"
@@ -50,6 +51,31 @@ class Round {
 // one node, what a GPU moves.
 double moved_outside(double g, double n) {
     return g < n ? g * (n - g) / (n - 1) : 1;
+}
+
+// What groups move out of their nodes for each byte that a GPU there sends: the least and the most.
+std::pair<double, double> moved_outside(std::span<const GpuGroup> groups, const NodeLinks& inside) {
+    double least = HUGE_VAL;
+    double most = 0;
+    for (const GpuGroup& group : groups) {
+        std::map<std::int64_t, std::int64_t> ranks;  // by node
+        for (const std::int64_t gpu : group) ++ranks[inside.node_of(gpu)];
+        for (const auto& [node, count] : ranks) {
+            const double moved =
+                moved_outside(static_cast<double>(count), static_cast<double>(group.size()));
+            least = std::min(least, moved);
+            most = std::max(most, moved);
+        }
+    }
+    return {least, most};
+}
+
+double pairs_in(std::span<const GpuGroup> groups) {
+    double pairs = 0;
+    for (const GpuGroup& group : groups) {
+        pairs += static_cast<double>(group.size()) * static_cast<double>(group.size());
+    }
+    return pairs;
 }
 
 // False: one of its switches is part of as many trees as it can be.
@@ -139,16 +165,7 @@ void GpuNetwork::connect(const Hop& hop, std::vector<Usage>& out) {
         inside_.between(hop.from, hop.to, hop.share, out);
         return;
     }
-    // A GPU that is not next to the NIC, or on the other socket, hands over to one that is next to it, where
-    // NVLink reaches that (NCCL's PXN).
-    const auto proxy = [&](std::int64_t gpu, std::int64_t nic) {
-        const std::int64_t near = inside_.nearest_gpu(inside_.node_of(gpu), nic);
-        const bool far = !inside_.is_near(gpu, nic) || !inside_.same_socket(gpu, near);
-        return far && inside_.same_domain(gpu, near) ? near : gpu;
-    };
-    const std::int64_t sender = proxy(hop.from, hop.rail);
-    const std::int64_t receiver = proxy(hop.to, hop.rail);
-    inside_.to_nic(sender, hop.rail, true, hop.share, out);
+    inside_.to_nic(inside_.next_to(hop.from, hop.rail), hop.rail, true, hop.share, out);
     const VertexId a = topology_.nic(inside_.node_of(hop.from), hop.rail);
     const VertexId b = topology_.nic(inside_.node_of(hop.to), hop.rail);
     const std::size_t first = out.size();
@@ -161,7 +178,7 @@ void GpuNetwork::connect(const Hop& hop, std::vector<Usage>& out) {
     if (cables_used_) cables_used_->add(a, b, route);
     for (std::size_t i = first; i < out.size(); ++i) out[i].share *= hop.share;
     if (closer_) hops_.push_back({a, b, hop.share, label});
-    inside_.to_nic(receiver, hop.rail, false, hop.share, out);
+    inside_.to_nic(inside_.next_to(hop.to, hop.rail), hop.rail, false, hop.share, out);
 }
 
 // On the rail of the receiver, so that every message stays on one; on all NICs that it has to itself.
@@ -512,35 +529,41 @@ GroupRate GpuNetwork::reduction(const GpuGroups& asked) {
     });
 }
 
-// Without the links of each stream, which of many thousands would fill the memory: while all keep one pace it
-// is the busiest link's, and max-min fairness gives the slowest no more.
-GroupRate GpuNetwork::all_to_all_by_loads(std::span<const GpuGroup> groups) {
+// None where ways depend on more than leaves, or somebody asks for each.
+std::vector<double> GpuNetwork::loads_by_leaf(std::span<const GpuGroup> groups) {
+    if (closer_ || cables_used_ || !router_->by_leaf()) return {};
+    AllToAllLoads loads(topology_, inside_, *router_, capacity_.size());
+    if (!loads.possible()) return {};
+    for (const GpuGroup& group : groups) loads.add(group);
+    return loads.take([&](std::span<const Usage> route) { note_latency(route); });
+}
+
+std::vector<double> GpuNetwork::loads_by_pair(std::span<const GpuGroup> groups) {
     std::vector<double> load(capacity_.size());
     std::vector<Usage> path;
-    double factor = 0;
     for (const GpuGroup& group : groups) {
         const float share = 1 / static_cast<float>(group.size() - 1);
         for (const std::int64_t from : group) {
             heed_cancel();
-            std::int64_t neighbours = 0;
             for (const std::int64_t to : group) {
-                neighbours += inside_.node_of(to) == inside_.node_of(from);
                 if (to == from) continue;
                 path.clear();
                 connect_by_receiver(from, to, share, path);
                 for (const Usage& usage : path) load[usage.link] += usage.share;
             }
-            const double moved =
-                moved_outside(static_cast<double>(neighbours), static_cast<double>(group.size()));
-            factor = factor > 0 ? std::min(factor, moved) : moved;
         }
     }
+    return load;
+}
+
+// Without the links of each stream, which of many thousands would fill the memory: while all keep one pace it
+// is the busiest link's, and max-min fairness gives the slowest no more.
+GroupRate GpuNetwork::at_one_pace(std::span<const GpuGroup> groups, const std::vector<double>& load,
+                                  double factor) {
     GroupRate out;
     out.nvlink_left = nvlink_left(groups);
     LinkId busiest = 0;
-    const auto pace = [&](LinkId link) {
-        return load[link] > 0 ? capacity_[link] / load[link] : HUGE_VAL;
-    };
+    const auto pace = [&](LinkId l) { return load[l] > 0 ? capacity_[l] / load[l] : HUGE_VAL; };
     for (LinkId link = 1; link < load.size(); ++link) {
         if (pace(link) < pace(busiest)) busiest = link;
     }
@@ -560,12 +583,16 @@ GroupRate GpuNetwork::all_to_all_by_loads(std::span<const GpuGroup> groups) {
 
 GroupRate GpuNetwork::all_to_all(const GpuGroups& asked) {
     return once(3, asked, [&](std::span<const GpuGroup> groups) -> GroupRate {
-        double pairs = 0;
-        for (const GpuGroup& group : groups) {
-            pairs += static_cast<double>(group.size()) * static_cast<double>(group.size());
-        }
+        const double pairs = pairs_in(groups);
+        if (!keep_loads_) router_->let_one_stand_for_all();
+        constexpr double pairs_by_leaf_min = 1e5;  // fewer are quick, each by its own way
         constexpr double pairs_apart_max = 8e6;
         constexpr double pairs_max = 3e8;
+        const auto [least, largest] = moved_outside(groups, inside_);
+        if (pairs > pairs_apart_max || (pairs > pairs_by_leaf_min && least == largest)) {
+            const std::vector<double> load = loads_by_leaf(groups);
+            if (!load.empty()) return at_one_pace(groups, load, least);
+        }
         const double most = closer_ ? pairs_apart_max : pairs_max;
         if (pairs > most) {
             throw ScenarioError(
@@ -574,8 +601,7 @@ GroupRate GpuNetwork::all_to_all(const GpuGroups& asked) {
                     pairs, closer_ ? "packet" : "flow", most),
                 "run.fidelity = \"analytic\", or fewer ranks");
         }
-        if (!keep_loads_) router_->let_one_stand_for_all();
-        if (pairs > pairs_apart_max) return all_to_all_by_loads(groups);
+        if (pairs > pairs_apart_max) return at_one_pace(groups, loads_by_pair(groups), least);
         Streams streams;
         for (const GpuGroup& group : groups) {
             for (const std::int64_t from : group) {

@@ -202,7 +202,10 @@ class GpuNetwork {
     // The link that holds the slowest up, and what its group moves in a second.
     std::pair<LinkId, double> slowest_flow(const Streams& streams) const;
     GroupRate slowest(const Streams& streams, std::span<const GpuGroup> groups);
-    GroupRate all_to_all_by_loads(std::span<const GpuGroup> groups);
+    GroupRate at_one_pace(std::span<const GpuGroup> groups, const std::vector<double>& load,
+                          double factor);
+    std::vector<double> loads_by_leaf(std::span<const GpuGroup> groups);
+    std::vector<double> loads_by_pair(std::span<const GpuGroup> groups);
     double nvlink_left(std::span<const GpuGroup> groups) const;
     void note_latency(std::span<const Usage> route);
     void take_latencies(GroupRate& out);    // since it was last asked

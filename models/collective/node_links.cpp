@@ -46,6 +46,12 @@ bool NodeLinks::same_socket(std::int64_t a, std::int64_t b) const {
     return socket_of(a) == socket_of(b);
 }
 
+std::int64_t NodeLinks::next_to(std::int64_t gpu, std::int64_t nic) const {
+    const std::int64_t near = nearest_gpu(node_of(gpu), nic);
+    const bool far = !is_near(gpu, nic) || !same_socket(gpu, near);
+    return far && same_domain(gpu, near) ? near : gpu;
+}
+
 std::int64_t NodeLinks::nearest_nic(std::int64_t gpu) const {
     return local(gpu) * nics_per_node_ / gpus_per_node_;
 }

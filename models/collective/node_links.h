@@ -25,6 +25,9 @@ class NodeLinks {
     std::int64_t first_gpu(std::int64_t node) const { return node * gpus_per_node_; }
     bool same_domain(std::int64_t a, std::int64_t b) const;  // NVLink joins them
     bool same_socket(std::int64_t a, std::int64_t b) const;  // of one node
+    // Who hands over to a NIC, or takes from it: a GPU that is not next to it, or on the other socket, leaves
+    // that to one that is, where NVLink reaches that (NCCL's PXN).
+    std::int64_t next_to(std::int64_t gpu, std::int64_t nic) const;
     std::int64_t nearest_nic(std::int64_t gpu) const;
     std::int64_t nearest_gpu(std::int64_t node, std::int64_t nic) const;
     bool is_near(std::int64_t gpu, std::int64_t nic) const;

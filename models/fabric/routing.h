@@ -100,6 +100,9 @@ class Router {
     // For packets that are sprayed: from now on one cable of each hop stands for all that are alike, as for
     // adaptive ones, where all ways are. All connections have the rates that they had.
     void let_one_stand_for_all();
+    // Whether a way between two NICs follows from the leaves that they are on: from none of the connections
+    // before it, nor from a hash.
+    bool by_leaf() const { return goes_by_packet(spec_.policy) && load_.empty(); }
 
   private:
     static constexpr std::uint32_t no_way = UINT32_MAX;

@@ -91,6 +91,36 @@ TEST_CASE("where all ways are alike, one cable of each hop stands for all that a
     }
 }
 
+TEST_CASE("an all-to-all is counted by leaf as it is by pairs of ranks, link by link") {
+    for (const char* kind : {"fat_tree", "rail_optimized", "dual_plane"}) {
+        CAPTURE(std::string(kind));
+        Cluster c(kind, 48);
+        if (std::string(kind) != "dual_plane") c.spec.tiers = 3;
+        c.spec.oversubscription = 3;
+        c.node.pcie.acs = true;
+        c.build();
+        for (const bool loads : {false, true}) {
+            GpuNetwork by_leaf = c.network(Routing::spray);
+            by_leaf.degrade({Part::pcie, 3, 0, 0.5});
+            if (loads) by_leaf.keep_loads(true);
+            GpuNetwork by_pair = by_leaf;  // who notes cables asks for each way
+            by_pair.note_cables(std::make_shared<CablesUsed>(c.topology, Routing::spray));
+            const auto all = groups(384, 1, 384);  // more than 100,000 pairs
+            const GroupRate a = by_leaf.all_to_all(all);
+            const GroupRate b = by_pair.all_to_all(all);
+            CHECK(a.bytes_per_s == doctest::Approx(b.bytes_per_s).epsilon(1e-5));
+            CHECK(a.extra_hop_s == b.extra_hop_s);
+            REQUIRE(a.loads.links.size() == b.loads.links.size());
+            CHECK(a.loads.links.empty() == !loads);
+            for (std::size_t i = 0; i < a.loads.links.size(); ++i) {
+                REQUIRE(a.loads.links[i].link == b.loads.links[i].link);
+                const double flows = b.loads.links[i].flows;
+                REQUIRE(a.loads.links[i].flows == doctest::Approx(flows).epsilon(1e-4));
+            }
+        }
+    }
+}
+
 TEST_CASE("in a double tree of nodes the busiest sends to two, three or four, half the data each") {
     const double neighbours[] = {2, 3, 4, 4, 4, 4, 4, 4};
     for (std::int64_t nodes = 2; nodes < 10; ++nodes) {
@@ -140,7 +170,9 @@ TEST_CASE(
         Cluster c(kind, nodes);
         c.spec.oversubscription = 4;
         c.build();
-        return c.network(Routing::spray).all_to_all(groups(8 * nodes, 1, 8 * nodes)).bytes_per_s;
+        return c.network(Routing::destination)
+            .all_to_all(groups(8 * nodes, 1, 8 * nodes))
+            .bytes_per_s;
     };
     CHECK(rate("fat_tree", 356) == doctest::Approx(rate("fat_tree", 353)).epsilon(0.02));
 }
