@@ -115,7 +115,7 @@ TEST_CASE("events and jobs of a campaign in phases have the names that they have
             run_replica(load(stream("slurm", phases)), 1, true, nullptr, nullptr,
                         [&](const JobRecord& job) { out.jobs.push_back(job); });
         for (const CampaignEvent& event : r.log) {
-            if (event.kind == "over") out.over.push_back(event.cause);
+            if (std::string_view(event.kind) == "over") out.over.push_back(event.cause);
         }
         return out;
     };
