@@ -22,8 +22,6 @@ namespace railyard {
 
 namespace {
 
-constexpr double ninety = 1.6448536269514722;  // standard deviations, either way, of 90 %
-
 struct CalibrateArguments {
     StudyArguments study;
     std::string scenario;

@@ -16,7 +16,6 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr double ninety = 1.6448536269514722;  // standard deviations, either way, of 90 %
 constexpr double huber = 2;
 constexpr double no_bound = 1e300;
 

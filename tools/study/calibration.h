@@ -12,6 +12,8 @@
 
 namespace railyard {
 
+inline constexpr double ninety = 1.6448536269514722;  // standard deviations, either way, of 90 %
+
 // A number that may be another, and how far from where it is, all as logarithms of its factor.
 struct FreeNumber {
     std::string path;   // as the catalogue has it

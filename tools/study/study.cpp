@@ -39,7 +39,7 @@ std::string Study::label(std::size_t point) const {
 
 namespace {
 
-enum class Design : std::uint8_t { cartesian, zip, latin_hypercube, sobol };
+enum class PointDesign : std::uint8_t { cartesian, zip, latin_hypercube, sobol };
 const std::vector<std::string>& design_names() {
     static const std::vector<std::string> names = {"cartesian", "zip", "latin_hypercube", "sobol"};
     return names;
@@ -116,8 +116,8 @@ class StudyReader {
         read_base();
         int design = 0;
         top_.choose("design", design, design_names(), "How the axes make points");
-        design_ = static_cast<Design>(design);
-        takes_any_value_ = design_ == Design::latin_hypercube || design_ == Design::sobol;
+        design_ = static_cast<PointDesign>(design);
+        takes_any_value_ = design_ == PointDesign::latin_hypercube || design_ == PointDesign::sobol;
         read_axes();
         read_design_size();
         read_rule();
@@ -140,7 +140,7 @@ class StudyReader {
     Diagnostics diagnostics_;
     ValueReader values_;
     Section top_;
-    Design design_ = Design::cartesian;
+    PointDesign design_ = PointDesign::cartesian;
     bool takes_any_value_ = false;
     std::int64_t points_ = 0;
     std::int64_t seed_ = 0;
@@ -255,10 +255,10 @@ void StudyReader::read_rule() {
 void StudyReader::make_points() {
     const auto axes = study_.axes.size();
     switch (design_) {
-        case Design::cartesian:
+        case PointDesign::cartesian:
             add_product();
             break;
-        case Design::zip:
+        case PointDesign::zip:
             for (const Axis& axis : study_.axes) {
                 if (axis.size() == study_.axes[0].size()) continue;
                 top_.error("axis",
@@ -272,10 +272,10 @@ void StudyReader::make_points() {
                 for (const Axis& axis : study_.axes) study_.points.back().push_back(axis.value(i));
             }
             break;
-        case Design::latin_hypercube:
+        case PointDesign::latin_hypercube:
             add_sampled(latin_hypercube(points_, axes, static_cast<std::uint64_t>(seed_)));
             break;
-        case Design::sobol:
+        case PointDesign::sobol:
             if (axes > sobol_axes_max) {
                 top_.error("axis",
                            fmt::format("a Sobol sequence has at most {} axes", sobol_axes_max));

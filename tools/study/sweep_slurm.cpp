@@ -42,7 +42,7 @@ CommandResult run_command(const std::string& command) {
 }
 
 // In single quotes, for a shell.
-std::string quoted(const std::string& text) {
+std::string shell_quoted(const std::string& text) {
     std::string out = "'";
     for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
     return out + "'";
@@ -122,13 +122,14 @@ void Coordinator::submit() {
     write_file(script,
                fmt::format("#!/bin/sh\nexec {} sweep --task {} --index \"$SLURM_ARRAY_TASK_ID\" "
                            "-j \"${{SLURM_CPUS_PER_TASK:-1}}\"\n",
-                           quoted(fs::read_symlink("/proc/self/exe").string()), quoted(folder_)),
+                           shell_quoted(fs::read_symlink("/proc/self/exe").string()),
+                           shell_quoted(folder_)),
                {});
-    const CommandResult sbatch = run_command(
-        fmt::format("sbatch --parsable --job-name={} --array={} --output={} --open-mode=append "
-                    "--chdir={} {} {}",
-                    job_name, fmt::join(missing_, ","), quoted(folder_ + "/task-%a.log"),
-                    quoted(fs::current_path().string()), options_.sbatch, quoted(script)));
+    const CommandResult sbatch = run_command(fmt::format(
+        "sbatch --parsable --job-name={} --array={} --output={} --open-mode=append "
+        "--chdir={} {} {}",
+        job_name, fmt::join(missing_, ","), shell_quoted(folder_ + "/task-%a.log"),
+        shell_quoted(fs::current_path().string()), options_.sbatch, shell_quoted(script)));
     if (sbatch.code != 0) {
         throw ScenarioError(fmt::format("Slurm refuses the sweep's array: {}", sbatch.text),
                             "--sbatch \"--partition=...\" adds options");

@@ -11,7 +11,6 @@ namespace railyard {
 
 namespace {
 
-constexpr double ninety = 1.6448536269514722;  // standard deviations, either way, of 90 %
 constexpr double z95 = 1.959963984540054;
 // project estimate, as a share that holds nine in ten: of a figure whose table and model say nothing
 constexpr double error_otherwise = 0.1;
