@@ -30,14 +30,12 @@ void split(std::string_view text, char separator, std::vector<std::string_view>&
 }
 
 std::vector<std::string> split_text(std::string_view text, char separator) {
-    std::vector<std::string> out;
-    for (std::size_t begin = 0; begin <= text.size();) {
-        std::size_t end = std::min(text.find(separator, begin), text.size());
-        if (separator == ' ') end = std::min(end, text.find('\t', begin));
-        if (separator != ' ' || end > begin) out.emplace_back(text.substr(begin, end - begin));
-        begin = end + 1;
-    }
-    return out;
+    std::string plain(text);
+    if (separator == ' ') std::ranges::replace(plain, '\t', ' ');
+    std::vector<std::string_view> parts;
+    split(plain, separator, parts);
+    if (separator == ' ') std::erase(parts, std::string_view());
+    return std::vector<std::string>(parts.begin(), parts.end());
 }
 
 namespace {

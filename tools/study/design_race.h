@@ -68,11 +68,9 @@ RaceState judge_race(const RaceRules& rules, const std::vector<Racer>& racers);
 // The probability that n trials with this chance each succeed at most k times.
 double binomial_at_most(std::int64_t k, std::int64_t n, double chance);
 
-// The front of several figures, all of which want to be low: what nothing else is at least as good as in all
-// of them and better in one.
-//
-// Numbers of the rows on the front, in order. Rows with a figure that is not a number are on none; of rows
-// that are equal in all figures the first is.
+// The front of several figures, all of which want to be low. A row is on it when no other row is at least as
+// good in every figure and better in one. Returns the numbers of these rows, in order. Rows with a figure that
+// is not a number are on none; where rows are equal in all figures, the first is.
 std::vector<std::size_t> front_of(const std::vector<std::vector<double>>& rows);
 
 }  // namespace railyard
