@@ -69,8 +69,8 @@ RaceState judge_race(const RaceRules& rules, const std::vector<Racer>& racers);
 double binomial_at_most(std::int64_t k, std::int64_t n, double chance);
 
 // The front of several figures, all of which want to be low. A row is on it when no other row is at least as
-// good in every figure and better in one. Returns the numbers of these rows, in order. Rows with a figure that
-// is not a number are on none; where rows are equal in all figures, the first is.
+// good in every figure and better in one. Returns the numbers of these rows, in order. Rows with a figure
+// that is not a number are on none; where rows are equal in all figures, the first is.
 std::vector<std::size_t> front_of(const std::vector<std::vector<double>>& rows);
 
 }  // namespace railyard
