@@ -209,7 +209,7 @@ Communicator Communicator::with_network_slowed(double slowdown) const {
 double bytes_per_s_between_domains(const Node& node, std::int64_t ranks, std::int64_t on_node,
                                    double nics_bytes_per_s) {
     if (on_node <= node.nvlink_domain) return nics_bytes_per_s;
-    const double ring = pcie_ring_bytes_per_s(node.pcie);
+    const double ring = pcie_ring_bytes_per_s(node);
     return ranks == on_node ? ring : std::min(ring, nics_bytes_per_s);
 }
 

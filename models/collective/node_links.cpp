@@ -92,14 +92,17 @@ bool NodeLinks::by_root_complex(std::int64_t from, std::int64_t to) const {
     return !one_switch || pcie_.acs || !pcie_.peer_to_peer;
 }
 
-// By the root complex from the PCIe switch of one GPU to that of another of the node.
+// By the root complex from the PCIe switch of one GPU to that of another of the node. Between peers on two
+// switches it passes on less than their links bring.
 void NodeLinks::between_switches(std::int64_t from, std::int64_t to, float share,
                                  std::vector<Usage>& out) const {
-    out.push_back({switch_link(from, 0), share});
+    const bool peers = pcie_.peer_to_peer && switch_link(from, 0) != switch_link(to, 0);
+    const float of_link = peers ? share / static_cast<float>(pcie_.root_complex_share) : share;
+    out.push_back({switch_link(from, 0), of_link});
     if (!same_socket(from, to)) {
         out.push_back({socket_link(node_of(from), socket_of(from) > 0), share});
     }
-    out.push_back({switch_link(to, 1), share});
+    out.push_back({switch_link(to, 1), of_link});
 }
 
 void NodeLinks::between(std::int64_t from, std::int64_t to, float share,

@@ -168,6 +168,7 @@ Pcie read_pcie(Catalogue& c, const std::string& node, const std::string& gpu) {
                                          : "pcie6_x16_bandwidth";
     p.link_bytes_per_s = c.bandwidth("pcie_p2p", "", link).bytes_per_second() *
                          c.number("pcie_p2p", "", "pcie5_achieved_fraction");
+    p.root_complex_share = c.number("pcie_p2p", "", "via_root_complex_fraction");
     const bool amd =
         c.has("node", node, "cpu") && c.text("node", node, "cpu").find("AMD") != std::string::npos;
     p.socket_bytes_per_s =
@@ -221,18 +222,20 @@ std::string describe(const PartFault& f) {
                        f.index, f.node, 100 * f.speed);
 }
 
-double pcie_ring_bytes_per_s(const Pcie& p) {
-    double ring = p.link_bytes_per_s;
-    // With access control neighbours on one switch meet at the root complex, too: its link has as many hops
-    // of the ring each way as it has GPUs, not one.
-    if (p.acs && p.gpus_per_switch > 1) ring /= static_cast<double>(p.gpus_per_switch);
+double pcie_ring_bytes_per_s(const Node& node) {
+    const Pcie& p = node.pcie;
+    // A switch's link has one hop of the ring each way. With access control neighbours on one switch meet at
+    // the root complex, too: then it has as many as the switch has GPUs.
+    double hops = p.acs ? static_cast<double>(std::max<std::int64_t>(1, p.gpus_per_switch)) : 1;
+    if (p.peer_to_peer && node.gpus > p.gpus_per_switch) hops += 1 / p.root_complex_share - 1;
+    double ring = p.link_bytes_per_s / hops;
     if (p.sockets > 1) ring = std::min(ring, p.socket_bytes_per_s);
     if (!p.peer_to_peer) ring = std::min(ring, p.bounce_bytes_per_s);
     return ring;
 }
 
 void remove_nvlink(Node& node) {
-    const double ring = pcie_ring_bytes_per_s(node.pcie);
+    const double ring = pcie_ring_bytes_per_s(node);
     node.nvlink = false;
     node.gpu.nvlink_bandwidth = Bandwidth::bits_per_second(std::llround(8 * ring));
     node.gpu.nccl_nvlink_bandwidth = node.gpu.nvlink_bandwidth;

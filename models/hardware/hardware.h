@@ -99,6 +99,7 @@ struct Pcie {
     double link_bytes_per_s = 0;    // of a GPU, a NIC, and of a switch to its root complex
     double socket_bytes_per_s = 0;  // between two sockets
     double bounce_bytes_per_s = 0;  // of a GPU that has to go through host memory
+    double root_complex_share = 1;  // what peers on two switches get of a link
     bool acs = false;               // peers on one switch meet at the root complex only
     bool peer_to_peer = true;       // false: GPUs and NICs reach each other through host memory
 };
@@ -168,7 +169,7 @@ double gemm_seconds(const Gpu& gpu, const Gemm& gemm);
 void set_nic(Catalogue& catalogue, Node& node, const std::string& nic);
 
 // Bytes/s of a ring of all GPUs of a node over PCIe, the root complex and the link between the sockets.
-double pcie_ring_bytes_per_s(const Pcie& pcie);
+double pcie_ring_bytes_per_s(const Node& node);
 
 // The node without NVLink: what a ring of all its GPUs gets over PCIe takes its place.
 void remove_nvlink(Node& node);

@@ -148,7 +148,7 @@ TEST_CASE("without NVLink a chain goes up and down a node's PCIe: half of what a
     Cluster c("rail_optimized", 1);
     remove_nvlink(c.node);
     CHECK(c.network().tree(groups(8, 1, 8)).bytes_per_s ==
-          doctest::Approx(c.node.pcie.link_bytes_per_s / 2));
+          doctest::Approx(c.node.pcie.link_bytes_per_s * c.node.pcie.root_complex_share / 2));
 }
 
 TEST_CASE("oversubscription is paid by what crosses the spines") {
@@ -206,6 +206,26 @@ TEST_CASE("a box without NVLink goes round its GPUs over PCIe") {
     const GroupRate ring = c.network().ring(groups(8, 1, 8));
     CHECK(ring.bytes_per_s == doctest::Approx(c.node.pcie.socket_bytes_per_s));
     CHECK(ring.bytes_per_s == doctest::Approx(c.node.gpu.nvlink_bandwidth.bytes_per_second()));
+}
+
+TEST_CASE(
+    "peers on two switches get what the root complex passes on, peers on one the whole link") {
+    Cluster c("rail_optimized", 1);
+    Pcie& pcie = c.node.pcie;
+    pcie.sockets = 1;
+    remove_nvlink(c.node);
+    const auto ring = [&](std::int64_t gpus) {
+        return c.network().ring(groups(gpus, 1, gpus)).bytes_per_s / pcie.link_bytes_per_s;
+    };
+    CHECK(pcie.root_complex_share < 0.8);
+    CHECK(ring(8) == doctest::Approx(pcie.root_complex_share));
+    CHECK(ring(2) == doctest::Approx(1));
+    CHECK(c.node.gpu.nvlink_bandwidth.bytes_per_second() ==
+          doctest::Approx(ring(8) * pcie.link_bytes_per_s));
+    // Access control sends the second hop of each switch there too, at no loss but the link's.
+    pcie.acs = true;
+    CHECK(ring(8) == doctest::Approx(1 / (1 + 1 / pcie.root_complex_share)));
+    CHECK(ring(8) * pcie.link_bytes_per_s == doctest::Approx(pcie_ring_bytes_per_s(c.node)));
 }
 
 TEST_CASE("one slow part holds up every rank of its group, and is named") {
