@@ -160,11 +160,10 @@ void CheckpointJoin::settle_snapshot(const BurstPenalty& burst_penalty) {
     const double sustained = keys_.snapshot_fraction
                                  ? *keys_.snapshot_fraction
                                  : catalogue_.number("checkpoint", "", "d2h_sustained_fraction");
-    const double achieved = catalogue_.number("pcie_p2p", "", "pcie5_achieved_fraction");
-    d2h_ = s_.node.gpu.pcie_bandwidth * (achieved * sustained);
+    d2h_ = s_.node.gpu.host_bandwidth * sustained;
     if (d2h_.bits_per_second() <= 0) {
         checkpoint_.error("snapshot_fraction",
-                          "a snapshot needs some of the PCIe bandwidth, found 0");
+                          "a snapshot needs some of the bandwidth to the host, found 0");
         return;
     }
     const Bytes per_gpu = Bytes::of(c().size.count() / writers_.ranks + 1);

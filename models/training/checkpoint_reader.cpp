@@ -38,7 +38,7 @@ void read_writers(Section& checkpoint, CheckpointKeys& keys) {
 
 void read_snapshot(Section& checkpoint, CheckpointKeys& keys) {
     checkpoint.read("snapshot_fraction", keys.snapshot_fraction,
-                    "Share of the PCIe bandwidth that a snapshot to host memory gets (async)",
+                    "Share of the link to the host that a snapshot to its memory gets (async)",
                     {.bound = Bound::fraction, .otherwise = "from the catalogue"});
     checkpoint.read("buffers", keys.buffers,
                     "Snapshots that host memory holds while they are uploaded (async)",

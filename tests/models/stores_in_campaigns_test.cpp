@@ -117,6 +117,18 @@ TEST_CASE("a synchronous checkpoint stalls for its bytes over the bandwidth, exa
     CHECK(r.job.checkpoint.stall[Wall::client] == 18 * std::chrono::seconds(360));
 }
 
+TEST_CASE("a snapshot goes to the host over NVLink-C2C where a GPU has it, else over PCIe") {
+    const auto snapshot = [](const char* node) {
+        const Scenario s = load_scenario(
+            saving, "saving",
+            {{"job.checkpoint.mode=async", fmt::format("cluster.node={}", node)}, {}});
+        return seconds(s.job.checkpoint.snapshot) * static_cast<double>(s.job.gpus());
+    };
+    // 359 GB/s as measured on GB200, 55.1 on H200.
+    CHECK(snapshot("dgx_h200") / snapshot("gb200_nvl72") ==
+          doctest::Approx(359 / 55.1).epsilon(0.01));
+}
+
 TEST_CASE(
     "the time to the stall's end is each checkpoint's, the time to safe that of those that were") {
     // The store takes every third from the drives.
