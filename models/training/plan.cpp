@@ -357,7 +357,7 @@ double activation_bytes_per_layer(const TransformerModel& m, const ParallelPlan&
     if (!m.glu) replicated += 2 * h;  // dropout masks, one byte each
     double split = attention_kept ? 2 * m.value_width() : 0;
     if (!again(recompute_latent_up)) {
-        split += output_bytes *
+        split += (p.attention_in_fp8 ? 0.5 : 1) * output_bytes *
                  (m.query_width() + m.kv_width() + static_cast<double>(m.kv_heads * m.value_dim));
     }
     double whole = 0;  // what no rank of the tensor group leaves to another

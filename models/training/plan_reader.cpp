@@ -50,6 +50,9 @@ void warn_of_idle_keys(Section& parallel, const Planned& s, bool imbalance_given
             if (parallel.has(key)) parallel.warning(key, "has no effect without expert > 1");
         }
     }
+    if (!p.fused_attention && p.attention_in_fp8) {
+        parallel.warning("attention_in_fp8", "has no effect without fused_attention");
+    }
     if (p.precision == Precision::bf16 && parallel.has("gather_in_fp8")) {
         parallel.warning("gather_in_fp8", "has no effect with precision = \"bf16\"");
     }
@@ -65,11 +68,18 @@ void warn_of_idle_keys(Section& parallel, const Planned& s, bool imbalance_given
 }
 
 void check_precision(Section& parallel, const Planned& s) {
-    if (s.node.gpu.achievable(s.spec.plan.precision).per_second > 0) return;
+    const ParallelPlan& p = s.spec.plan;
+    if (p.attention_in_fp8 && s.node.gpu.achievable(Precision::fp8).per_second <= 0) {
+        parallel.error("attention_in_fp8",
+                       fmt::format("{} has no fp8, or no measurement of it is in the catalogue",
+                                   s.node.gpu.name),
+                       "attention_in_fp8 = false");
+    }
+    if (s.node.gpu.achievable(p.precision).per_second > 0) return;
     parallel.error(
         "precision",
         fmt::format("{} has no {}, or no measurement of it is in the catalogue", s.node.gpu.name,
-                    precision_names()[static_cast<std::size_t>(s.spec.plan.precision)]),
+                    precision_names()[static_cast<std::size_t>(p.precision)]),
         "precision = \"bf16\"");
 }
 
@@ -394,6 +404,8 @@ void PlanReader::read_execution() {
                    "Hide sends between pipeline stages behind computation");
     parallel_.read("fused_attention", p_.fused_attention,
                    "Attention kernels that never write their scores to memory");
+    parallel_.read("attention_in_fp8", p_.attention_in_fp8,
+                   "Fused attention multiplies in 8 bits, whatever the layers' products do");
     parallel_.read("fused_loss", p_.fused_loss, "One kernel for the loss over the logits");
     parallel_.read("cuda_graphs", p_.cuda_graphs,
                    "Launch kernels by replaying a graph: no waiting for the CPU");

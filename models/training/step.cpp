@@ -83,13 +83,20 @@ void attention_seconds(const TransformerModel& m, const ParallelPlan& p, const G
         // Skips the masked half; the backward pass computes the scores again: five products, not two.
         // Each score has one exponential, which narrow heads have few multiplications to hide behind.
         constexpr double usual_width = 128;
+        // 8 bits are multiplied in half the time; exponentials take as long as before.
         const double width = static_cast<double>(m.head_dim + m.value_dim) / 2;
         const double rate = gpu.sustained_flops() * gpu.fused_attention_efficiency *
                             (1 + gpu.exponential_width / usual_width) /
-                            (1 + gpu.exponential_width / width);
+                            ((p.attention_in_fp8 ? 0.5 : 1) + gpu.exponential_width / width);
         const double forward = flops / 2 / rate + gap;
-        out.forward.attention = forward;
-        out.backward.attention = 2.5 * forward;
+        double casts = 0;  // of queries, keys and values, and what attention gives back
+        if (p.attention_in_fp8) {
+            constexpr double bytes = 3;  // 2 and 1: one of them is read, one written
+            const double elements = m.query_width() + m.kv_width() + 2 * m.value_width();
+            casts = memory_seconds(gpu, bytes * tokens * elements / t) + 2 * gap;
+        }
+        out.forward.attention = forward + casts;
+        out.backward.attention = 2.5 * forward + casts;
         return;
     }
     // Tensor cores load 16 bytes at a time: heads that begin anywhere else do without them.

@@ -324,6 +324,7 @@ inline const std::map<std::string, Knob> knobs = {
     {"job.parallel.recompute_parts", {{"job.parallel.recompute_parts=[\"feed_forward\"]"}}},
     {"job.parallel.offload_layers", {{"job.parallel.offload_layers=40"}}},
     {"job.parallel.adapter_rank", {{"job.parallel.adapter_rank=16"}}},
+    {"job.parallel.attention_in_fp8", {{"job.parallel.attention_in_fp8=true"}}},
     {"job.parallel.gather_in_fp8",
      {{"job.parallel.gather_in_fp8=true"},
       {"job.parallel.precision=fp8", "job.parallel.overlap_data=false"}}},
