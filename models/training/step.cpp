@@ -479,36 +479,50 @@ void wait_for_offload(const TransformerModel& m, const ParallelPlan& p, const Gp
         std::max(0.0, moved - work.recompute.total() - work.backward.total() - stage.head * 2 / 3);
 }
 
+// One layer of each kind that the model has.
+struct Layers {
+    Layers(const TransformerModel& m, const ParallelPlan& p, Communicators& groups) {
+        if (m.expert_layers() < m.layers) dense = layer_work(m, p, groups, false);
+        if (m.expert_layers() > 0) expert = layer_work(m, p, groups, true);
+    }
+    LayerWork dense;
+    LayerWork expert;
+};
+
+Stage stage_of(const TransformerModel& m, const ParallelPlan& p, const Gpu& gpu,
+               const Layers& layers, const StageRun& run) {
+    Stage stage;
+    stage.layers = run.layers;
+    const bool last = run.first == p.pipeline - 1;
+    const double all = run.layers.dense + run.layers.expert;
+    const double recomputed =
+        p.recompute == Recompute::full && p.recompute_layers > 0
+            ? std::min(1.0, static_cast<double>(p.recompute_layers) / std::max(1.0, all))
+            : 1;
+    for (const auto& [count, layer] : {std::pair(run.layers.dense, &layers.dense),
+                                       std::pair(run.layers.expert, &layers.expert)}) {
+        stage.work.forward.add(count, layer->forward);
+        stage.work.recompute.add(count * recomputed, layer->recompute);
+        stage.work.backward.add(count, layer->backward);
+    }
+    if (last) {
+        // Each further token has a layer, two norms and a matrix of its own, and the same loss.
+        const double further = static_cast<double>(m.mtp_layers);
+        const LayerWork& layer = m.experts > 0 ? layers.expert : layers.dense;
+        stage.work.forward.add(further, layer.forward);
+        stage.work.recompute.add(further, layer.recompute);
+        stage.work.backward.add(further, layer.backward);
+        stage.head = (1 + further) * head_seconds(m, p, gpu);
+    }
+    wait_for_offload(m, p, gpu, stage);
+    return stage;
+}
+
 Pipeline pipeline_of(const TransformerModel& m, const ParallelPlan& p, Communicators& groups) {
-    const LayerWork dense =
-        m.expert_layers() < m.layers ? layer_work(m, p, groups, false) : LayerWork{};
-    const LayerWork expert = m.expert_layers() > 0 ? layer_work(m, p, groups, true) : LayerWork{};
+    const Layers layers(m, p, groups);
     Pipeline out;
     for (const StageRun& run : stage_runs(m, p)) {
-        Stage stage;
-        stage.layers = run.layers;
-        const bool last = run.first == p.pipeline - 1;
-        const double all = run.layers.dense + run.layers.expert;
-        const double recomputed =
-            p.recompute == Recompute::full && p.recompute_layers > 0
-                ? std::min(1.0, static_cast<double>(p.recompute_layers) / std::max(1.0, all))
-                : 1;
-        for (const auto& [count, layer] :
-             {std::pair(run.layers.dense, &dense), std::pair(run.layers.expert, &expert)}) {
-            stage.work.forward.add(count, layer->forward);
-            stage.work.recompute.add(count * recomputed, layer->recompute);
-            stage.work.backward.add(count, layer->backward);
-        }
-        if (last) {
-            // Each further token has a layer, two norms and a matrix of its own, and the same loss.
-            const double further = static_cast<double>(m.mtp_layers);
-            const LayerWork& layer = m.experts > 0 ? expert : dense;
-            stage.work.forward.add(further, layer.forward);
-            stage.work.recompute.add(further, layer.recompute);
-            stage.work.backward.add(further, layer.backward);
-            stage.head = (1 + further) * head_seconds(m, p, groups.node().gpu);
-        }
-        wait_for_offload(m, p, groups.node().gpu, stage);
+        const Stage stage = stage_of(m, p, groups.node().gpu, layers, run);
         out.all += static_cast<double>(run.count) * stage.total();
         if (stage.total() > out.slowest.total()) out.slowest = stage;
     }
@@ -718,8 +732,10 @@ StepOutline step_outline(const TransformerModel& m, const ParallelPlan& p, Commu
     out.head_s = head_seconds(m, p, gpu);
     out.boundary_bytes = boundary_bytes(m, p);
     const bool exchanged = p.replica_ranks() > 1 && (p.adapter_rank == 0 || p.zero >= 3);
+    const Layers layers(m, p, groups);
     for (const StageRun& run : stage_runs(m, p)) {
-        StageOutline stage{run, {}, 0};
+        const LayerWork work = stage_of(m, p, gpu, layers, run).work;
+        StageOutline stage{run, {}, 0, work.forward.offload, work.backward.offload};
         groups.note_calls(&stage.exchanges);
         if (exchanged) {
             exchange_seconds(m, p, groups, bytes, run.layers);

@@ -68,6 +68,8 @@ struct StageOutline {
     StageRun run;
     std::vector<CollectiveCall> exchanges;  // each once; with ZeRO-3 `count` over all layers
     double optimizer_s = 0;
+    double to_host_s = 0;  // a microbatch's wait for activations to leave, behind its forward pass
+    double from_host_s = 0;  // and to come back, behind its backward pass
 };
 struct StepOutline {
     LayerOutline dense;

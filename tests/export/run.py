@@ -486,7 +486,7 @@ def planned(program, scenario, *settings):
     parts.pop("waiting for stragglers")
     talk = sum(parts.pop(name) for name in list(parts) if name in {
         "tensor-parallel collectives", "context-parallel exchange", "expert all-to-all", "sends between stages",
-        "gradients and weights"})
+        "gradients and weights", "activations to the host and back"})
     return sum(parts.values()), talk, bubble
 
 
@@ -587,6 +587,15 @@ def case_astra_sim_of_other_plans_goes_on(program, folder):
         together = chakra_files.seconds_together(ranks)
         check(0.99 * kernels < together < 1.01 * (kernels + talk + bubble),
               f"{name}: together {together} s, kernels {kernels} s, communication {talk} s, bubble {bubble} s")
+
+
+def case_astra_sim_waits_for_activations_on_the_host(program, folder):
+    settings = ["job.parallel.offload_layers=4", "override.gpu.h100_sxm.pcie_bandwidth=\"0.2 GB/s\""]
+    ranks, _ = astra_sim(program, FOLDER / "step.toml", folder / "offloaded", *settings)
+    kernels, talk, bubble = planned(program, FOLDER / "step.toml", *settings)
+    together = chakra_files.seconds_together(ranks)
+    check(talk > 10 * kernels, f"a wait that shows: {talk} s beside kernels of {kernels} s")
+    check(abs(together / (kernels + talk + bubble) - 1) < 0.02, f"together {together} s, planned {kernels} + {talk} + {bubble} s")
 
 
 def case_astra_sim_files_are_its_readers(program, folder):

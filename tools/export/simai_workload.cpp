@@ -147,6 +147,9 @@ std::string SimaiWorkload::text() {
             layer(fmt::format("{}{}", i < dense ? "layer" : "moelayer", i),
                   i < dense ? outline.dense : outline.expert);
         }
+        if (p_.offload_layers > 0) {
+            row(simai_row("offload", stage_->to_host_s, {}, stage_->from_host_s, {}, {}));
+        }
         if (p_.pipeline > 1) continue;
         row(simai_row("cross_entropy", outline.head_s / 3, {}, outline.head_s * 2 / 3, {}, {}));
     }

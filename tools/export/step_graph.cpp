@@ -147,6 +147,7 @@ class RankStep {
     void layer(const PassOutline& pass, const std::string& name);
     void head(double seconds, const std::string& name);
     void recompute(const LayerOutline& layer, std::int64_t number, const std::string& name);
+    void wait_for_host(double seconds, const std::string& name);
 
     // Layers of a virtual stage: numbers from `first` on, of the stage's; further tokens' come last.
     std::pair<std::int64_t, std::int64_t> layers_of(std::int64_t chunk) const;
@@ -338,6 +339,12 @@ void RankStep::forward(const Unit& unit) {
     if (last_of_all(unit.chunk)) {
         head(outline_.head_s * static_cast<double>(1 + m_.mtp_layers) / 3, place(unit));
     }
+    wait_for_host(here_->to_host_s, place(unit) + " activations to the host");
+}
+
+void RankStep::wait_for_host(double seconds, const std::string& name) {
+    if (seconds <= 0) return;
+    chain(out_.compute(name, seconds / static_cast<double>(p_.interleave), tail_));
 }
 
 void RankStep::recompute(const LayerOutline& each, std::int64_t number, const std::string& name) {
@@ -374,6 +381,7 @@ void RankStep::backward(const Unit& unit) {
         }
     }
     for (const Id id : scattered) wait(id);
+    wait_for_host(here_->from_host_s, place(unit) + " activations from the host");
 }
 
 std::string RankStep::place(const Unit& unit) const {
