@@ -52,7 +52,7 @@ std::string Words::setting(const Columns& row) const {
             list.items.back().text = name[0];
         }
     }
-    return list.items.empty() ? "" : key + "=" + toml_text(list);
+    return list.items.empty() || key.empty() ? "" : key + "=" + toml_text(list);
 }
 
 namespace {
@@ -238,7 +238,8 @@ void DescriptionReader::read_open() {
 
 void DescriptionReader::read_words(Section& section) {
     Words out;
-    section.read("key", out.key, "The key of the scenario", {.required = true});
+    section.read("key", out.key, "The key of the scenario",
+                 {.otherwise = "with separators: pieces only have to be words"});
     section.read(
         "columns", out.columns,
         "Columns whose texts are looked through: the first that has a word decides, by its "
@@ -254,7 +255,9 @@ void DescriptionReader::read_words(Section& section) {
     section.finish();
     if (section.describing()) return;
     check_columns(section, "columns", out.columns);
-    if (const auto help = help_for_unknown_key(out.key); help && section.ok()) {
+    if (out.key.empty()) {
+        if (out.separators.empty()) section.error("key", "is missing: what do the words decide?");
+    } else if (const auto help = help_for_unknown_key(out.key); help && section.ok()) {
         section.error("key", fmt::format("no scenario has the key {}", out.key), *help);
     }
     out_.words.push_back(std::move(out));
