@@ -414,7 +414,10 @@ Prediction perf_prediction(const Scenario& s, const PerfArguments& args,
                              test.times_on_draws(row.size), error,
                              "a run of nccl-tests on this network", false});
     }
-    return predict(questions, s.estimates, draws_of(s), s.seed,
+    // What the job does changes nothing here, and a draw of it may be no plan.
+    std::vector<Estimate> estimates = s.estimates;
+    std::erase_if(estimates, [](const Estimate& each) { return each.path.starts_with("job."); });
+    return predict(questions, estimates, draws_of(s), s.seed,
                    read_again(args.scenario, changes, [&](const Scenario& drawn) {
                        const PerfTest again(drawn, args);
                        std::vector<double> out;
