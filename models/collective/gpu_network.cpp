@@ -121,8 +121,7 @@ GpuNetwork::GpuNetwork(const Node& node, const Topology& topology, RoutingSpec r
                       routing_.hash_polarized);
     inside_.add_to(likeness_);
     likeness_.add_all(node.wire_share, nic_bytes_per_s_, node.pcie.link_bytes_per_s,
-                      node.pcie.bounce_bytes_per_s, node.pcie.socket_bytes_per_s,
-                      node.pcie.root_complex_share);
+                      node.pcie.bounce_bytes_per_s, node.pcie.socket_bytes_per_s);
 }
 
 GpuNetwork GpuNetwork::rehashed(std::uint64_t seed) {

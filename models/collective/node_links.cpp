@@ -166,7 +166,7 @@ std::string NodeLinks::name(LinkId link) const {
 
 void NodeLinks::add_to(Fingerprint& shape) const {
     shape.add_all(gpus_per_node_, nics_per_node_, domain_, pcie_.gpus_per_switch, pcie_.sockets,
-                  pcie_.acs, pcie_.peer_to_peer);
+                  pcie_.acs, pcie_.peer_to_peer, pcie_.root_complex_share);
 }
 
 }  // namespace railyard
