@@ -58,13 +58,7 @@ StoreLimits SpreadStore::limits(const StoreState& state) const {
     }
     if (s_.file_read.bits_per_second() > 0) out.file_read = s_.file_read;
     if (s_.file_write.bits_per_second() > 0) out.file_write = s_.file_write;
-    const bool by_server = s_.metadata_per_server > 0;
-    const double metadata = s_.metadata_per_server * up;
-    out.creates_per_s = out.removes_per_s = by_server ? metadata : s_.creates_per_s;
-    out.opens_per_s = out.stats_per_s = by_server ? metadata : s_.opens_per_s;
-    out.create_latency = s_.create_latency;
-    out.open_latency = s_.open_latency;
-    out.first_byte = s_.first_byte;
+    if (s_.metadata_per_server > 0) out.all_at(s_.metadata_per_server * up);
     if (state.servers_down > s_.parity) {
         out.unreachable = stripes_hit(strips(), d_.servers, s_.parity + 1);
         if (s_.stops_whole) stop(out);

@@ -18,13 +18,7 @@ struct SpreadSpec {
     bool servers_spread = false;
     // With more servers lost than parity makes up for; else only what they had is gone.
     bool stops_whole = false;
-    // Calls of each kind per second; 0: the store's rates, which follow.
-    double metadata_per_server = 0;
-    double creates_per_s = 0;
-    double opens_per_s = 0;
-    Duration create_latency{};
-    Duration open_latency{};
-    Duration first_byte{};
+    double metadata_per_server = 0;  // calls of each kind per second; 0: those of the design
     Duration failover{};
     Duration rebuild_after{};
     Bandwidth rebuild{};    // one server's part

@@ -33,7 +33,7 @@ struct StorageKind {
     // Reads the system's own keys and builds it. What is wrong goes to the sections' errors; the system is
     // then built all the same, and must not be used.
     std::unique_ptr<StorageSystem> (*build)(Section& storage, Section& own, Catalogue& catalogue,
-                                            const StoreDesign& design);
+                                            StoreDesign design);
     const char* doc;
 };
 const std::vector<StorageKind>& storage_kinds();

@@ -19,9 +19,6 @@ class BeegfsStore : public StorageSystem {
         RaidGroups groups;
         std::int64_t stripe_count = 1;
         bool mirrored = false;
-        double creates_per_s = 0;
-        Duration create_latency{};
-        Duration open_latency{};
         Duration failover{};
     };
     BeegfsStore(const StoreDesign& design, const Spec& spec) : d_(design), s_(spec) {}
@@ -56,9 +53,6 @@ StoreLimits BeegfsStore::limits(const StoreState& state) const {
     out.file_read = least(out.read).bandwidth * of_targets();
     out.file_write = least(out.write).bandwidth * of_targets();
     out.file_servers = std::min(s_.stripe_count, d_.servers);
-    out.creates_per_s = out.opens_per_s = out.stats_per_s = out.removes_per_s = s_.creates_per_s;
-    out.create_latency = s_.create_latency;
-    out.open_latency = s_.open_latency;
     const double lost = s_.mirrored ? std::max(0.0, gone - n / 2) * 2 / n : gone / n;
     // A file waits when any of its targets does.
     out.unreachable = std::min(1.0, lost * static_cast<double>(s_.stripe_count));
@@ -87,7 +81,7 @@ Protection BeegfsStore::protection() const {
 }  // namespace
 
 std::unique_ptr<StorageSystem> build_beegfs(Section& storage, Section& own, Catalogue& c,
-                                            const StoreDesign& design) {
+                                            StoreDesign design) {
     const auto& name = design.name;
     BeegfsStore::Spec spec;
     spec.groups = read_raid_groups(storage, own, c, design);
@@ -114,10 +108,9 @@ std::unique_ptr<StorageSystem> build_beegfs(Section& storage, Section& own, Cata
                               spec.stripe_count, design.servers, spec.groups.count),
                   fmt::format("at most {}", spec.groups.count));
     }
-    spec.creates_per_s = c.rate("storage", name, "metadata_create_rate_per_mds").per_second *
-                         static_cast<double>(mds);
-    spec.create_latency = c.time("storage", name, "create_latency");
-    spec.open_latency = c.time("storage", name, "open_latency");
+    design.calls.all_at(c.rate("storage", name, "metadata_create_rate_per_mds").per_second *
+                        static_cast<double>(mds));
+    read_latencies(c, design);
     spec.failover = c.time("storage", name, "failover_time");
     return std::make_unique<BeegfsStore>(design, spec);
 }

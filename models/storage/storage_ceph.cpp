@@ -9,8 +9,7 @@
 namespace railyard {
 
 std::unique_ptr<StorageSystem> build_ceph(Section& storage, Section& own, Catalogue& c,
-                                          const StoreDesign& given) {
-    StoreDesign design = given;
+                                          StoreDesign design) {
     const auto& name = design.name;
     std::int64_t copies = c.integer("storage", name, "replication");
     own.read("replication", copies, "Copies of each object", {.bound = Bound::count});
@@ -37,10 +36,9 @@ std::unique_ptr<StorageSystem> build_ceph(Section& storage, Section& own, Catalo
     }
     std::int64_t mds = c.integer("storage", name, "mds");
     own.read("mds", mds, "Metadata servers of CephFS at work", {.bound = Bound::count});
-    spec.creates_per_s = spec.opens_per_s =
-        c.rate("storage", name, "mds_rate").per_second * static_cast<double>(mds);
-    spec.create_latency = c.time("storage", name, "write_latency");
-    spec.open_latency = spec.first_byte = c.time("storage", name, "read_latency");
+    design.calls.all_at(c.rate("storage", name, "mds_rate").per_second * static_cast<double>(mds));
+    design.calls.create_latency = c.time("storage", name, "write_latency");
+    design.calls.open_latency = design.calls.first_byte = c.time("storage", name, "read_latency");
     spec.failover = c.time("storage", name, "failover_time");
     spec.rebuild_after = c.time("storage", name, "osd_down_out_time");
     spec.rebuild = c.bandwidth("storage", name, "recovery_bandwidth_per_server");

@@ -42,8 +42,7 @@ class GenericStore : public StorageSystem {
 
 }  // namespace
 
-std::unique_ptr<StorageSystem> build_generic(Section&, Section&, Catalogue&,
-                                             const StoreDesign& design) {
+std::unique_ptr<StorageSystem> build_generic(Section&, Section&, Catalogue&, StoreDesign design) {
     return std::make_unique<GenericStore>(design);
 }
 

@@ -16,9 +16,6 @@ class GpfsStore : public StorageSystem {
   public:
     struct Spec {
         RaidGroups groups;
-        double metadata_per_s = 0;
-        Duration create_latency{};
-        Duration open_latency{};
         Duration failover{};
     };
     GpfsStore(const StoreDesign& design, const Spec& spec) : d_(design), s_(spec) {}
@@ -39,9 +36,6 @@ StoreLimits GpfsStore::limits(const StoreState& state) const {
     StoreLimits out = sound_limits(d_);
     out.read = read_ceilings(d_, {up, raid_read_drives(d_, s_.groups, state), up});
     out.write = write_ceilings(d_, {up, raid_write_drives(d_, s_.groups, state), up});
-    out.creates_per_s = out.opens_per_s = out.stats_per_s = out.removes_per_s = s_.metadata_per_s;
-    out.create_latency = s_.create_latency;
-    out.open_latency = s_.open_latency;
     // With both servers of a block gone, every striped file misses a part.
     if (state.servers_down > d_.servers / 2) {
         stop(out);
@@ -62,7 +56,7 @@ Protection GpfsStore::protection() const {
 }  // namespace
 
 std::unique_ptr<StorageSystem> build_gpfs(Section& storage, Section& own, Catalogue& c,
-                                          const StoreDesign& design) {
+                                          StoreDesign design) {
     const auto& name = design.name;
     GpfsStore::Spec spec;
     spec.groups = read_raid_groups(storage, own, c, design);
@@ -77,9 +71,8 @@ std::unique_ptr<StorageSystem> build_gpfs(Section& storage, Section& own, Catalo
             fmt::format("{} or {}", std::max(servers_min, design.servers - 1),
                         std::max(servers_min, design.servers + 1)));
     }
-    spec.metadata_per_s = c.rate("storage", name, "metadata_rate").per_second;
-    spec.create_latency = c.time("storage", name, "create_latency");
-    spec.open_latency = c.time("storage", name, "open_latency");
+    design.calls.all_at(c.rate("storage", name, "metadata_rate").per_second);
+    read_latencies(c, design);
     spec.failover = c.time("storage", name, "failover_time");
     return std::make_unique<GpfsStore>(design, spec);
 }

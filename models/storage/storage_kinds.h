@@ -8,7 +8,7 @@
 namespace railyard {
 
 using BuildStore = std::unique_ptr<StorageSystem>(Section& storage, Section& own,
-                                                  Catalogue& catalogue, const StoreDesign& design);
+                                                  Catalogue& catalogue, StoreDesign design);
 BuildStore build_beegfs;
 BuildStore build_ceph;
 BuildStore build_exascaler;

@@ -15,9 +15,6 @@ class LocalNvmeStore : public StorageSystem {
   public:
     struct Spec {
         Bytes node_capacity;
-        Duration create_latency{};
-        Duration open_latency{};
-        Duration first_byte{};
     };
     // design.servers are the nodes.
     LocalNvmeStore(const StoreDesign& design, const Spec& spec) : d_(design), s_(spec) {}
@@ -36,9 +33,6 @@ class LocalNvmeStore : public StorageSystem {
         out.client_write = least(sound.write).bandwidth * (1 / n);
         out.file_read = out.client_read;
         out.file_write = out.client_write;
-        out.create_latency = s_.create_latency;
-        out.open_latency = s_.open_latency;
-        out.first_byte = s_.first_byte;
         out.unreachable = 1 - up / n;
         out.over_network = false;
         return out;
@@ -72,8 +66,7 @@ class LocalNvmeStore : public StorageSystem {
 }  // namespace
 
 std::unique_ptr<StorageSystem> build_local_nvme(Section&, Section&, Catalogue& c,
-                                                const StoreDesign& given) {
-    StoreDesign design = given;
+                                                StoreDesign design) {
     const auto& name = design.name;
     const auto& node = design.site.node;
     LocalNvmeStore::Spec spec;
@@ -89,10 +82,10 @@ std::unique_ptr<StorageSystem> build_local_nvme(Section&, Section&, Catalogue& c
         design.drives.capacity = Bytes::of(capacity.count() / drives);
     }
     spec.node_capacity = design.drives.capacity * design.drives.count;
-    spec.create_latency = from_seconds(
+    design.calls.create_latency = from_seconds(
         1 / c.rate("storage", name, "small_file_create_rate_single_thread").per_second);
-    spec.open_latency = c.time("storage", name, "open_latency");
-    spec.first_byte = c.time("storage", name, "latency");
+    design.calls.open_latency = c.time("storage", name, "open_latency");
+    design.calls.first_byte = c.time("storage", name, "latency");
     return std::make_unique<LocalNvmeStore>(design, spec);
 }
 

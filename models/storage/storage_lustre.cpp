@@ -21,12 +21,6 @@ class LustreStore : public StorageSystem {
         std::int64_t stripe_count = 1;
         std::int64_t pair = 2;     // servers that stand in for each other: 1, two controllers
         std::optional<Bytes> net;  // measured, of the whole store
-        double creates_per_s = 0;
-        double opens_per_s = 0;
-        double stats_per_s = 0;
-        double removes_per_s = 0;
-        Duration create_latency{};
-        Duration open_latency{};
         Duration failover{};
     };
     LustreStore(const StoreDesign& design, const Spec& spec) : d_(design), s_(spec) {}
@@ -54,12 +48,6 @@ StoreLimits LustreStore::limits(const StoreState& state) const {
     out.file_write = least(out.write).bandwidth * of_osts;
     out.file_servers =
         std::min(s_.stripe_count, d_.servers);  // neighbouring OSTs are on different servers
-    out.creates_per_s = s_.creates_per_s;
-    out.opens_per_s = s_.opens_per_s;
-    out.stats_per_s = s_.stats_per_s;
-    out.removes_per_s = s_.removes_per_s;
-    out.create_latency = s_.create_latency;
-    out.open_latency = s_.open_latency;
     // The second of a pair goes last.
     const std::int64_t spread = d_.servers / s_.pair * (s_.pair == 1 ? 1 : s_.pair / 2);
     if (state.servers_down > spread) {
@@ -89,7 +77,7 @@ Protection LustreStore::protection() const {
 }
 
 // Settings of Lustre that do not depend on the hardware. `values` is its entry in the catalogue.
-void read_lustre(Section& own, Catalogue& c, const StoreDesign& design, LustreStore::Spec& spec) {
+void read_lustre(Section& own, Catalogue& c, StoreDesign& design, LustreStore::Spec& spec) {
     const std::string values = "lustre";
     spec.stripe_count = c.integer("storage", values, "default_stripe_count");
     own.read("stripe_count", spec.stripe_count, "OSTs that one file is striped over",
@@ -105,13 +93,13 @@ void read_lustre(Section& own, Catalogue& c, const StoreDesign& design, LustreSt
     const auto rate = [&](const char* key) {
         return c.rate("storage", values, key).per_second * static_cast<double>(mds);
     };
-    spec.creates_per_s = rate("mds_create_rate");
-    spec.opens_per_s = rate("mds_mixed_rate");
-    spec.stats_per_s = rate("mds_stat_rate");
-    spec.removes_per_s = rate("mds_unlink_rate");
-    spec.create_latency = from_seconds(
+    design.calls.creates_per_s = rate("mds_create_rate");
+    design.calls.opens_per_s = rate("mds_mixed_rate");
+    design.calls.stats_per_s = rate("mds_stat_rate");
+    design.calls.removes_per_s = rate("mds_unlink_rate");
+    design.calls.create_latency = from_seconds(
         1 / c.rate("storage", values, "small_file_create_rate_single_thread").per_second);
-    spec.open_latency = c.time("storage", values, "open_latency");
+    design.calls.open_latency = c.time("storage", values, "open_latency");
     spec.failover = c.time("storage", values, "failover_time");
     own.read("failover_time", spec.failover, "From a server's loss until its partner serves for it",
              {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
@@ -120,7 +108,7 @@ void read_lustre(Section& own, Catalogue& c, const StoreDesign& design, LustreSt
 }  // namespace
 
 std::unique_ptr<StorageSystem> build_lustre(Section& storage, Section& own, Catalogue& c,
-                                            const StoreDesign& design) {
+                                            StoreDesign design) {
     LustreStore::Spec spec;
     spec.groups = read_raid_groups(storage, own, c, design);
     spec.osts = spec.groups.count;
@@ -137,8 +125,7 @@ std::unique_ptr<StorageSystem> build_lustre(Section& storage, Section& own, Cata
 }
 
 std::unique_ptr<StorageSystem> build_exascaler(Section& storage, Section& own, Catalogue& c,
-                                               const StoreDesign& given) {
-    StoreDesign design = given;
+                                               StoreDesign design) {
     LustreStore::Spec spec;
     const auto& name = design.name;
     const std::int64_t drives = c.integer("storage", name, "nvme_drives");

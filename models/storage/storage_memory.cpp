@@ -17,8 +17,6 @@ class MemoryStore : public StorageSystem {
         std::int64_t copies = 0;  // on other nodes; 0: on the node itself
         Bandwidth read;           // one node's memory
         Bandwidth write;
-        Duration create_latency{};
-        Duration open_latency{};
     };
     // design.servers are the nodes.
     MemoryStore(const StoreDesign& design, const Spec& spec) : d_(design), s_(spec) {}
@@ -39,6 +37,7 @@ StoreLimits MemoryStore::limits(const StoreState& state) const {
     const auto n = static_cast<double>(d_.servers);
     const double up = std::max(0.0, n - static_cast<double>(state.servers_down));
     StoreLimits out;
+    static_cast<StoreCalls&>(out) = d_.calls;
     out.read = {{"memory", s_.read * up}};
     out.write = {{"memory", s_.write * (up / static_cast<double>(written()))}};
     out.client_read = s_.read;
@@ -53,8 +52,6 @@ StoreLimits MemoryStore::limits(const StoreState& state) const {
     }
     out.file_read = out.client_read;
     out.file_write = out.client_write;
-    out.create_latency = s_.create_latency;
-    out.open_latency = s_.open_latency;
     out.over_network = peers();
     out.unreachable = stripes_hit(written(), d_.servers, std::min(state.servers_down, written()));
     if (state.servers_down < written()) out.unreachable = 0;
@@ -82,7 +79,7 @@ Protection MemoryStore::protection() const {
     return p;
 }
 
-std::unique_ptr<StorageSystem> build_memory(Section& own, Catalogue& c, const StoreDesign& design,
+std::unique_ptr<StorageSystem> build_memory(Section& own, Catalogue& c, StoreDesign design,
                                             bool peers) {
     const auto& name = design.name;
     const auto& node = design.site.node;
@@ -117,20 +114,19 @@ std::unique_ptr<StorageSystem> build_memory(Section& own, Catalogue& c, const St
     own.read("bandwidth", spec.write, "What one node's memory takes and gives",
              {.bound = Bound::positive, .otherwise = "from the catalogue"});
     if (own.has("bandwidth")) spec.read = spec.write;
-    spec.create_latency = c.time("storage", name, "create_latency");
-    spec.open_latency = c.time("storage", name, "open_latency");
+    read_latencies(c, design);
     return std::make_unique<MemoryStore>(design, spec);
 }
 
 }  // namespace
 
 std::unique_ptr<StorageSystem> build_host_memory(Section&, Section& own, Catalogue& c,
-                                                 const StoreDesign& design) {
+                                                 StoreDesign design) {
     return build_memory(own, c, design, false);
 }
 
 std::unique_ptr<StorageSystem> build_peer_memory(Section&, Section& own, Catalogue& c,
-                                                 const StoreDesign& design) {
+                                                 StoreDesign design) {
     return build_memory(own, c, design, true);
 }
 

@@ -16,8 +16,6 @@ class NfsStore : public StorageSystem {
     struct Spec {
         RaidGroups groups;
         bool pair = false;
-        double metadata_per_s = 0;
-        Duration latency{};
         Duration failover{};
     };
     NfsStore(const StoreDesign& design, const Spec& spec) : d_(design), s_(spec) {}
@@ -37,8 +35,6 @@ StoreLimits NfsStore::limits(const StoreState& state) const {
     out.write = write_ceilings(d_, {1, raid_write_drives(d_, s_.groups, state), 1});
     out.file_read = d_.client_read;
     out.file_write = d_.client_write;
-    out.creates_per_s = out.opens_per_s = out.stats_per_s = out.removes_per_s = s_.metadata_per_s;
-    out.create_latency = out.open_latency = out.first_byte = s_.latency;
     if (state.servers_down > (s_.pair ? 1 : 0)) {
         stop(out);
     }
@@ -59,7 +55,7 @@ Protection NfsStore::protection() const {
 }  // namespace
 
 std::unique_ptr<StorageSystem> build_nfs(Section& storage, Section& own, Catalogue& c,
-                                         const StoreDesign& design) {
+                                         StoreDesign design) {
     const auto& name = design.name;
     NfsStore::Spec spec;
     spec.groups = read_raid_groups(storage, own, c, design);
@@ -68,8 +64,10 @@ std::unique_ptr<StorageSystem> build_nfs(Section& storage, Section& own, Catalog
         storage.error("servers", fmt::format("nfs_single is one server, found {}", design.servers),
                       "another storage.system: the servers of \"generic\" add up");
     }
-    spec.metadata_per_s = c.rate("storage", name, "metadata_rate").per_second;
-    spec.latency = c.time("storage", name, "latency");
+    StoreCalls& calls = design.calls;
+    calls.all_at(c.rate("storage", name, "metadata_rate").per_second);
+    calls.create_latency = calls.open_latency = calls.first_byte =
+        c.time("storage", name, "latency");
     spec.failover = c.time("storage", name, "failover_time");
     return std::make_unique<NfsStore>(design, spec);
 }

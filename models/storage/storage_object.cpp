@@ -137,8 +137,7 @@ double read_egress(Section& own, std::optional<double> price) {
 
 }  // namespace
 
-std::unique_ptr<StorageSystem> build_s3(Section&, Section& own, Catalogue& c,
-                                        const StoreDesign& design) {
+std::unique_ptr<StorageSystem> build_s3(Section&, Section& own, Catalogue& c, StoreDesign design) {
     const auto& name = design.name;
     S3Store::Spec spec;
     spec.parts = read_parts(own, c, name);
@@ -158,7 +157,7 @@ std::unique_ptr<StorageSystem> build_s3(Section&, Section& own, Catalogue& c,
 }
 
 std::unique_ptr<StorageSystem> build_object(Section& storage, Section& own, Catalogue& c,
-                                            const StoreDesign& design) {
+                                            StoreDesign design) {
     const auto& name = design.name;
     const ObjectParts parts = read_parts(own, c, name);
     SpreadSpec spec{.data = c.integer("storage", name, "data_drives"),
@@ -175,10 +174,9 @@ std::unique_ptr<StorageSystem> build_object(Section& storage, Section& own, Cata
                         spec.parity, spec.data + spec.parity, design.servers),
             fmt::format("{} = {} or more", storage.path("servers"), spec.data + spec.parity));
     }
-    spec.creates_per_s = spec.opens_per_s =
-        c.rate("storage", name, "request_rate_per_server").per_second *
-        static_cast<double>(design.servers);
-    spec.create_latency = spec.first_byte = parts.first_byte;
+    design.calls.all_at(c.rate("storage", name, "request_rate_per_server").per_second *
+                        static_cast<double>(design.servers));
+    design.calls.create_latency = design.calls.first_byte = parts.first_byte;
     spec.failover = c.time("storage", name, "failover_time");
     spec.rebuild = c.bandwidth("storage", name, "recovery_bandwidth_per_server");
     spec.file_read = spec.file_write = parts.client();

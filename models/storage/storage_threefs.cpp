@@ -9,8 +9,7 @@
 namespace railyard {
 
 std::unique_ptr<StorageSystem> build_threefs(Section& storage, Section& own, Catalogue& c,
-                                             const StoreDesign& given) {
-    StoreDesign design = given;
+                                             StoreDesign design) {
     const auto& name = design.name;
     std::int64_t replicas = c.integer("storage", name, "replicas");
     own.read("replicas", replicas, "Servers of a chain", {.bound = Bound::count});
@@ -21,9 +20,8 @@ std::unique_ptr<StorageSystem> build_threefs(Section& storage, Section& own, Cat
                       fmt::format("storage.servers = {} or more", replicas));
     }
     SpreadSpec spec{.data = 1, .parity = replicas - 1};
-    spec.creates_per_s = spec.opens_per_s = c.rate("storage", name, "metadata_rate").per_second;
-    spec.create_latency = c.time("storage", name, "create_latency");
-    spec.open_latency = c.time("storage", name, "open_latency");
+    design.calls.all_at(c.rate("storage", name, "metadata_rate").per_second);
+    read_latencies(c, design);
     spec.failover = c.time("storage", name, "failover_time");
     spec.rebuild = c.bandwidth("storage", name, "recovery_bandwidth_per_server");
     return make_spread_store(design, spec);

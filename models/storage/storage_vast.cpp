@@ -29,8 +29,6 @@ class VastStore : public StorageSystem {
         double reconstruction = 1;  // of a stripe, what is read for a lost strip
         double metadata_per_s = 0;  // one CNode
         Duration rebuild_time{};    // of one drive
-        Duration read_latency{};
-        Duration write_latency{};
     };
     // design.servers are CNodes; design.drives those of one box.
     VastStore(const StoreDesign& design, const Spec& spec) : d_(design), s_(spec) {}
@@ -86,10 +84,7 @@ StoreLimits VastStore::limits(const StoreState& state) const {
         out.read.back() = left.front();
     }
     if (state.write_buffer_full) out.write.push_back({"write buffer's drain", out.drain});
-    out.creates_per_s = out.opens_per_s = out.stats_per_s = out.removes_per_s =
-        s_.metadata_per_s * cnodes;
-    out.create_latency = s_.write_latency;
-    out.open_latency = out.first_byte = s_.read_latency;
+    out.all_at(s_.metadata_per_s * cnodes);
     // Stripes span all boxes.
     if (state.boxes_down > (s_.box_ha ? 1 : 0) || cnodes == 0) {
         stop(out);
@@ -168,9 +163,8 @@ void check_surroundings(Section& storage, const StoreSite& site) {
 }  // namespace
 
 std::unique_ptr<StorageSystem> build_vast(Section& storage, Section& own, Catalogue& c,
-                                          const StoreDesign& given) {
-    const auto& name = given.name;
-    StoreDesign design = given;
+                                          StoreDesign design) {
+    const auto& name = design.name;
     VastStore::Spec spec;
     int model = 0;
     own.choose("model", model, box_models, "What the DBoxes are");
@@ -209,8 +203,8 @@ std::unique_ptr<StorageSystem> build_vast(Section& storage, Section& own, Catalo
     spec.reconstruction = c.number("storage", name, "reconstruction_read_fraction");
     spec.metadata_per_s = c.rate("storage", name, "metadata_rate_per_cnode").per_second;
     spec.rebuild_time = c.time("storage", name, "rebuild_time_per_ssd");
-    spec.read_latency = c.time("storage", name, "read_latency");
-    spec.write_latency = c.time("storage", name, "write_latency");
+    design.calls.open_latency = design.calls.first_byte = c.time("storage", name, "read_latency");
+    design.calls.create_latency = c.time("storage", name, "write_latency");
     check_surroundings(storage, design.site);
     return std::make_unique<VastStore>(design, spec);
 }

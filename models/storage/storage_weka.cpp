@@ -46,7 +46,7 @@ void check(Section& storage, Section& own, std::int64_t servers, const SpreadSpe
 }  // namespace
 
 std::unique_ptr<StorageSystem> build_weka(Section& storage, Section& own, Catalogue& c,
-                                          const StoreDesign& design) {
+                                          StoreDesign design) {
     SpreadSpec spec;
     spec.servers_spread = spec.stops_whole = true;
     const std::int64_t data_min = c.integer("storage", design.name, "stripe_data_min");
@@ -79,9 +79,8 @@ std::unique_ptr<StorageSystem> build_weka(Section& storage, Section& own, Catalo
     spec.rebuild = c.bandwidth("storage", design.name, "rebuild_bandwidth_per_server");
     own.read("rebuild_bandwidth", spec.rebuild, "What one server rebuilds of lost data per time",
              {.bound = Bound::positive, .otherwise = "from the catalogue"});
-    spec.create_latency = c.time("storage", design.name, "create_latency");
-    spec.open_latency = c.time("storage", design.name, "open_latency");
-    spec.first_byte = c.time("storage", design.name, "read_latency");
+    read_latencies(c, design);
+    design.calls.first_byte = c.time("storage", design.name, "read_latency");
     spec.failover = c.time("storage", design.name, "failover_time");
     return make_spread_store(design, spec);
 }

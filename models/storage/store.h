@@ -32,7 +32,20 @@ struct StoreState {
     bool operator==(const StoreState&) const = default;
 };
 
-struct StoreLimits {
+// Calls that open, make, look up and remove files.
+struct StoreCalls {
+    double creates_per_s = 0;  // all clients together; 0: not known, never the limit
+    double opens_per_s = 0;
+    double stats_per_s = 0;
+    double removes_per_s = 0;
+    Duration create_latency{};  // one thread of one client: what each operation takes
+    Duration open_latency{};
+    Duration first_byte{};  // from a read to its first byte; 0: not known apart from the open
+
+    void all_at(double per_s) { creates_per_s = opens_per_s = stats_per_s = removes_per_s = per_s; }
+};
+
+struct StoreLimits : StoreCalls {
     std::vector<Ceiling> read;  // all clients together
     std::vector<Ceiling> write;
     Bandwidth client_read;  // one node, with what its NICs carry
@@ -40,13 +53,6 @@ struct StoreLimits {
     Bandwidth file_read;  // one file, by the stripes or parts that it has
     Bandwidth file_write;
     std::int64_t file_servers = 0;  // that one file is on; 0: all
-    double creates_per_s = 0;       // all clients together; 0: not known, never the limit
-    double opens_per_s = 0;
-    double stats_per_s = 0;
-    double removes_per_s = 0;
-    Duration create_latency{};  // one thread of one client: what each operation takes
-    Duration open_latency{};
-    Duration first_byte{};  // from a read to its first byte; 0: not known apart from the open
     // Share of the data that nobody serves in this state: who touches it waits. The ceilings are those
     // of the rest.
     double unreachable = 0;

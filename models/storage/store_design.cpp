@@ -61,12 +61,18 @@ void stop(StoreLimits& limits) {
 
 StoreLimits sound_limits(const StoreDesign& design) {
     StoreLimits out;
+    static_cast<StoreCalls&>(out) = design.calls;
     out.read = read_ceilings(design, all_parts(design));
     out.write = write_ceilings(design, all_parts(design));
     out.client_read = design.client_read;
     out.client_write = design.client_write;
     out.file_read = out.file_write = Bandwidth::bits_per_second(INT64_MAX);
     return out;
+}
+
+void read_latencies(Catalogue& c, StoreDesign& design) {
+    design.calls.create_latency = c.time("storage", design.name, "create_latency");
+    design.calls.open_latency = c.time("storage", design.name, "open_latency");
 }
 
 Bytes share_of(Bytes bytes, double factor) {

@@ -45,6 +45,7 @@ struct StoreDesign {
     ServerDrives drives;
     Bandwidth client_read;  // one node, with what its NICs carry
     Bandwidth client_write;
+    StoreCalls calls;  // of a sound store; the system's own
     StoreSite site;
 
     std::int64_t drive_count() const { return servers * drives.count; }
@@ -66,9 +67,11 @@ void take(std::vector<Ceiling>& ceilings, Bandwidth taken);
 // Nothing can be read or written.
 void stop(StoreLimits& limits);
 
-// The limits of a sound store: ceilings of all parts, clients as designed, files that reach all of the store,
-// and the latencies that the catalogue has (create_latency, open_latency).
+// The limits of a sound store: ceilings of all parts, clients and calls as designed, files that reach all
+// of the store.
 StoreLimits sound_limits(const StoreDesign& design);
+// Into the design's calls: create_latency and open_latency of its entry in the catalogue.
+void read_latencies(Catalogue& catalogue, StoreDesign& design);
 
 // Bytes times a factor, rounded down.
 Bytes share_of(Bytes bytes, double factor);
