@@ -13,5 +13,4 @@
 #include "models/fabric/topology.h"
 #include "models/fabric/traffic_file.h"
 #include "models/fabric/window_cache.h"
-#include "models/fabric/window_layout.h"
 #include "models/fabric/window_reader.h"

@@ -1,5 +1,3 @@
-#include "models/fabric/window_fault.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 
 #include "models/fabric/packet_limits.h"
 #include "models/fabric/places.h"
+#include "models/fabric/window_reader.h"
 
 namespace railyard {
 

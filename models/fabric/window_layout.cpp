@@ -1,11 +1,10 @@
-#include "models/fabric/window_layout.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
 
 #include "models/fabric/message_flows.h"
+#include "models/fabric/window_reader.h"
 #include "sim/rng.h"
 
 namespace railyard {

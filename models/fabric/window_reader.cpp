@@ -6,7 +6,6 @@
 
 #include "models/fabric/packet_limits.h"
 #include "models/fabric/routing.h"
-#include "models/fabric/window_layout.h"
 
 namespace railyard {
 

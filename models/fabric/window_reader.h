@@ -1,13 +1,46 @@
 #pragma once
 // The packet windows of a scenario: which traffic meets which fault, packet by packet, on its networks.
 
+#include <optional>
+#include <string>
 #include <vector>
 
-#include "models/fabric/window_fault.h"
-#include "models/fabric/window_route.h"
+#include "models/fabric/network_reader.h"
+#include "models/fabric/packet_window.h"
 #include "models/fabric/window_traffic.h"
 
 namespace railyard {
+
+// A route that the network would not choose: one of a stale or mistaken table, or of a switch that sends
+// back up what it can't send on down. Several can close a circle of buffers, which shortest paths up and
+// down never do.
+struct WindowRoute {
+    std::string network;
+    VertexId from = 0;  // NICs
+    VertexId to = 0;
+    std::vector<LinkId> path;
+};
+
+// Reads a [[window.route]]; nothing when its network was not built, or when something was wrong.
+std::optional<WindowRoute> read_window_route(Section& section,
+                                             const std::vector<ClusterNetwork>& networks);
+
+// What goes wrong in a packet window, at which NIC or cable.
+const std::vector<std::string>& window_fault_names();  // in the order of WindowFault::Kind
+
+struct FaultSpec {
+    std::string network;
+    WindowFault fault;  // of one link; of all cables of a NIC where it has several
+    std::vector<LinkId> links;
+};
+
+// Reads a [[window.fault]]; nothing when its network was not built, or when something was wrong.
+std::optional<FaultSpec> read_window_fault(Section& section,
+                                           const std::vector<ClusterNetwork>& networks);
+
+// Reports a fault that one of `faults` is as well: the last would win.
+void check_faulty_once(Section& section, const std::vector<FaultSpec>& faults,
+                       const FaultSpec& fault);
 
 struct WindowSpec {
     bool given = false;  // the scenario has a [window]
@@ -33,5 +66,18 @@ struct NetworksSpec {
     bool own_class = false;                // and there in a traffic class of its own
     WindowSpec window;
 };
+
+// ---- a window's traffic as flows of each network, message by message, with its faults and routes ----
+
+// One network's part of a window: its flows, and which traffic each belongs to.
+struct NetworkWindow {
+    const ClusterNetwork* network = nullptr;
+    PacketWindow window;
+    std::vector<std::size_t> traffic;  // of each flow: index into WindowSpec::traffic
+};
+
+// The networks that have traffic, compute first. Throws NoPath, and ScenarioError for more flows than a
+// window takes.
+std::vector<NetworkWindow> lay_out(const WindowSpec& spec, const WindowContext& context);
 
 }  // namespace railyard

@@ -1,10 +1,9 @@
-#include "models/fabric/window_route.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "models/fabric/places.h"
+#include "models/fabric/window_reader.h"
 
 namespace railyard {
 

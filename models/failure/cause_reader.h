@@ -1,7 +1,8 @@
 #pragma once
-// One cause of failure, as a scenario writes it.
+// What fails, as a scenario writes it: causes, injections, repair, storms.
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -82,5 +83,63 @@ struct CauseSpec {
     Duration lasts{};                         // of the slow part; zero: until it is found
 };
 CauseSpec read_cause(Section& section, Catalogue& catalogue, const CauseContext& context);
+
+// ---- [[inject]]: failures at known times ----
+
+// An [[inject]] as it is written: a cause, or a part of the compute network.
+struct InjectionSpec {
+    Duration at{};
+    std::string cause;
+    std::int64_t unit = 0;  // node, or domain of the cause's kind
+    std::optional<Duration> duration;
+    // Instead of a cause: a switch, NIC or plane, or a cable by its ends.
+    std::string part;
+    std::string from;
+    std::string to;
+    double speed = 0;  // that such a part has left
+
+    bool names_part() const { return !part.empty() || !from.empty() || !to.empty(); }
+};
+// `causes`: the names to choose from.
+InjectionSpec read_injection(Section& section, const std::vector<std::string>& causes);
+
+// Whether there is such a unit: a node, or one of the domains of the strike's cause. And whether the cause
+// takes something out of service, if a duration is given.
+void check_injection(Section& section, const InjectionSpec& spec, const FailureCause& cause,
+                     std::int64_t units);
+
+// Warns of a key whose time comes after the campaign's end; `campaign`: its length, zero for none.
+void warn_if_over(Section& section, const char* key, Duration at, Duration campaign);
+
+// ---- who repairs, who looks for what is slow, who is locked out, which nodes are lemons ----
+
+// Reads failures.lemon. A node that fails as often as the others is none.
+void read_lemons(Section& failures, LemonNodes& lemons);
+
+// Reads failures.misdiagnosis, .repair, .quarantine and .search; `anything_slow`: some cause has slow parts.
+struct RepairSpec {
+    double misdiagnosis = 0;
+    RepairShopSpec shop;
+    QuarantineSpec quarantine;
+    SearchSpec search;
+};
+RepairSpec read_repair(Section& failures, bool anything_slow);
+
+// ---- [[failures.storm]]: NICs that pause the compute network now and then ----
+
+// A storm as it is written. What it does to the network follows from a packet window.
+struct StormSpec {
+    FailureCause cause;
+    std::string nic = "node-0.nic-0";  // of the window, which stands for all
+    std::optional<Duration> duration;  // none: for ever
+    Duration found_after{};            // until somebody finds the NIC that no watchdog has named
+};
+
+struct StormContext {
+    std::int64_t nics_per_node = 1;
+    std::int64_t job_nodes = 1;
+    bool many_jobs = false;
+};
+StormSpec read_storm(Section& section, Catalogue& catalogue, const StormContext& context);
 
 }  // namespace railyard

@@ -11,13 +11,10 @@
 #include "models/failure/failure_history.h"
 #include "models/failure/failure_spec.h"
 #include "models/failure/hazard.h"
-#include "models/failure/injection_reader.h"
 #include "models/failure/node_faults.h"
 #include "models/failure/renewals.h"
-#include "models/failure/repair_reader.h"
 #include "models/failure/repair_shop.h"
 #include "models/failure/slow_parts.h"
-#include "models/failure/storm_reader.h"
 #include "models/failure/strike.h"
 #include "sim/rng.h"
 

@@ -1,6 +1,6 @@
-#include "models/failure/injection_reader.h"
-
 #include <fmt/format.h>
+
+#include "models/failure/cause_reader.h"
 
 namespace railyard {
 

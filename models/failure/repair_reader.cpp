@@ -1,4 +1,4 @@
-#include "models/failure/repair_reader.h"
+#include "models/failure/cause_reader.h"
 
 namespace railyard {
 

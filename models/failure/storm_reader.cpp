@@ -1,5 +1,3 @@
-#include "models/failure/storm_reader.h"
-
 #include "models/failure/cause_reader.h"
 
 namespace railyard {

@@ -7,7 +7,7 @@
 
 #include "models/scheduler/job_trace.h"
 #include "models/scheduler/reader_names.h"
-#include "models/scheduler/slice_reader.h"
+#include "models/scheduler/scheduler_reader.h"
 
 namespace railyard {
 

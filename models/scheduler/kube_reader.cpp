@@ -1,14 +1,12 @@
 // Reads what Kubernetes, Volcano and Kueue take.
 
-#include "models/scheduler/kube_reader.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 
 #include "models/scheduler/reader_names.h"
-#include "models/scheduler/slice_reader.h"
+#include "models/scheduler/scheduler_reader.h"
 
 namespace railyard {
 

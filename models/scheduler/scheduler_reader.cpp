@@ -7,10 +7,7 @@
 #include <map>
 
 #include "models/scheduler/dedicated.h"
-#include "models/scheduler/kube_reader.h"
 #include "models/scheduler/reader_names.h"
-#include "models/scheduler/slice_reader.h"
-#include "models/scheduler/slurm_reader.h"
 
 namespace railyard {
 

@@ -1,12 +1,11 @@
 // Reads slices of GPUs: how nodes are cut, and what jobs ask for.
 
-#include "models/scheduler/slice_reader.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "models/scheduler/reader_names.h"
+#include "models/scheduler/scheduler_reader.h"
 #include "sim/text.h"
 
 namespace railyard {

@@ -1,12 +1,11 @@
 // Reads what Slurm takes.
 
-#include "models/scheduler/slurm_reader.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "models/scheduler/reader_names.h"
+#include "models/scheduler/scheduler_reader.h"
 #include "sim/text.h"
 
 namespace railyard {
