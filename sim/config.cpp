@@ -333,8 +333,7 @@ std::optional<Value> setting_value(const std::string& value, const std::string& 
         }
         leaf = convert(*parsed.table().get("v"));
     } else {
-        leaf.kind = Value::Kind::string;
-        leaf.text = value;
+        leaf = Value::of(value);
     }
     const auto without_position = [](Value& v, const auto& self) -> void {
         v.at = {};

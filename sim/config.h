@@ -38,6 +38,12 @@ struct Value {
     std::vector<Member> members;  // table
     std::vector<Value> items;     // array
 
+    static Value of(std::string text) {
+        Value out;
+        out.kind = Kind::string;
+        out.text = std::move(text);
+        return out;
+    }
     const Value* find(std::string_view key) const;
     Value* find(std::string_view key);
     std::string describe() const;  // "the string \"400 GB\"", "the number 400", "a table"

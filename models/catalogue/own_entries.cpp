@@ -318,9 +318,7 @@ void OwnEntries::start_like(ValueReader& reader, Entry& entry, const Value& like
 void OwnEntries::add_given(ValueReader& reader, Entry& entry) {
     std::vector<std::string> known = keys_of(entry.kind);
     if (is_among("name", known)) {
-        Value name;
-        name.kind = Value::Kind::string;
-        name.text = entry.name;
+        Value name = Value::of(entry.name);
         name.at = entry.given->at;
         set(entry.value, "name", std::move(name));
     }

@@ -30,16 +30,9 @@ NumberText number_text_of(const std::string& value) {
     return out;
 }
 
-std::string quoted(const std::string& text) {
-    Value value;
-    value.kind = Value::Kind::string;
-    value.text = text;
-    return toml_text(value);
-}
-
 // As TOML: a text where it has a unit.
 std::string toml_of(const std::string& value) {
-    return number_text_of(value).unit.empty() ? value : quoted(value);
+    return number_text_of(value).unit.empty() ? value : toml_text(Value::of(value));
 }
 
 std::string one_comment(const std::string& text) {
@@ -104,7 +97,7 @@ std::string calibration_overlay(const Calibrated& found, const std::vector<Estim
             "{} = {{ value = {}, class = \"estimate\", source = {}, low = {}, high = {} }}\n",
             before[i].value, times(before[i].low_factor), times(before[i].high_factor),
             before[i].range_given ? "" : ", no printed range", one_comment(before[i].source),
-            place->key, toml_of(times(std::exp(number.log))), quoted(source),
+            place->key, toml_of(times(std::exp(number.log))), toml_text(Value::of(source)),
             toml_of(times(factor.low)), toml_of(times(factor.high)));
     }
     std::string out = fmt::format(

@@ -23,10 +23,8 @@ class Inputs {
     std::string text(const char* key) const { return values_[key].as<std::string>(); }
 
     Quantity quantity(const char* key, Dimension dimension) {
-        Value v;
-        v.kind = Value::Kind::string;
-        v.text = text(key);
-        return own_.reader.quantity(v, fmt::format("--{}", key), {dimension}, Bound::positive)
+        return own_.reader
+            .quantity(Value::of(text(key)), fmt::format("--{}", key), {dimension}, Bound::positive)
             .value_or(Quantity{dimension, 1, 1});
     }
     Duration time(const char* key) {
@@ -37,9 +35,7 @@ class Inputs {
     }
     // A count such as 405e9.
     double number(const char* key, Bound bound = Bound::positive) {
-        Value v;
-        v.kind = Value::Kind::string;
-        v.text = text(key);
+        Value v = Value::of(text(key));
         char* end = nullptr;
         const double parsed = std::strtod(v.text.c_str(), &end);
         if (v.text.empty() || *end != '\0' || !std::isfinite(parsed)) {

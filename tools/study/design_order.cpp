@@ -106,10 +106,7 @@ std::string scenario_text(const DesignQuestion& q, const SearchedDesign& design,
         return m.key == "design" || m.key == "include" || m.key == "title";
     });
     name_files_whole(document.root, "", document.name);
-    Value text;
-    text.kind = Value::Kind::string;
-    text.text = title;
-    document.root.members.insert(document.root.members.begin(), {"title", std::move(text)});
+    document.root.members.insert(document.root.members.begin(), {"title", Value::of(title)});
     return to_toml(document.root);
 }
 

@@ -30,10 +30,7 @@ std::string Words::setting(const Columns& row) const {
         if (said == nullptr) {
             throw RowError{columns.at(0), fmt::format("no word of it says what {} is", key)};
         }
-        Value text;
-        text.kind = Value::Kind::string;
-        text.text = *said;
-        return key + "=" + toml_text(text);
+        return key + "=" + toml_text(Value::of(*said));
     }
     Value list;
     list.kind = Value::Kind::array;
@@ -47,9 +44,7 @@ std::string Words::setting(const Columns& row) const {
             throw RowError{columns[0], fmt::format("nothing here reads '{}'", piece)};
         }
         for (const Found& name : find_all(word->second, "[^, ]+")) {
-            list.items.emplace_back();
-            list.items.back().kind = Value::Kind::string;
-            list.items.back().text = name[0];
+            list.items.push_back(Value::of(name[0]));
         }
     }
     return list.items.empty() || key.empty() ? "" : key + "=" + toml_text(list);

@@ -80,9 +80,7 @@ class Template {
     }
     // As TOML: a number or a truth value as such, everything else as a text.
     std::string toml(const Columns& row) const {
-        Value value;
-        value.kind = Value::Kind::string;
-        value.text = text(row);
+        const Value value = Value::of(text(row));
         const bool alone = parts_.size() == 1 && std::holds_alternative<Expression>(parts_[0]);
         const char* plain = R"([+-]?\d+(\.\d+)?([eE][+-]?\d+)?|true|false)";
         return alone && !match_pattern(value.text, plain).empty() ? value.text : toml_text(value);
