@@ -10,6 +10,7 @@
 #include "models/campaign/campaign.h"
 #include "tools/cli/cmd.h"
 #include "tools/cli/cost_report.h"
+#include "tools/cli/metric_text.h"
 #include "tools/cli/network_luck.h"
 #include "tools/cli/options.h"
 #include "tools/cli/prediction_text.h"
@@ -38,17 +39,11 @@ std::string fault_text(const Scenario& s) {
 }
 
 std::string json_text(const Scenario& s, const CampaignResult& r, const Prediction* prediction) {
-    Json metrics = Json::object();
     std::vector<MetricSummary> summaries = r.metrics;
     std::optional<CostStudy> cost;
     if (s.cost) {
         cost = study_costs(s.cost->plan, r.uses);
         carry_prices(*cost, summaries);
-    }
-    for (const MetricSummary& m : summaries) {
-        metrics[m.name] = {{"mean", json_number(m.summary.mean)},
-                           {"ci95", ends_json(m.summary.ci95)},
-                           {"unit", m.unit}};
     }
     Json limits = Json::array();
     for (const LimitReached& limit : r.limits) limits.push_back(limit.what);
@@ -71,7 +66,7 @@ std::string json_text(const Scenario& s, const CampaignResult& r, const Predicti
         {"digest", r.digest},
         {"complete", r.ending() == Ending::complete},
         {"limits", limits},
-        {"metrics", metrics},
+        {"metrics", metrics_json(summaries)},
         {"mfu_peak", {{"precision", "bf16"}, {"flops_per_gpu", s.node.gpu.bf16_dense.per_second}}},
         {"ledger", ledger},
         {"energy_by_category", energy},

@@ -345,12 +345,6 @@ void print_comparison(const Comparison& c) {
 namespace {
 
 Json arm_json(const ComparedArm& arm) {
-    Json metrics = Json::object();
-    for (const MetricSummary& m : arm.sums.metrics) {
-        metrics[m.name] = {{"mean", json_number(m.summary.mean)},
-                           {"ci95", ends_json(m.summary.ci95)},
-                           {"unit", m.unit}};
-    }
     Json ledger = Json::object();
     for (std::size_t i = 0; i < category_count; ++i) {
         ledger[std::string(category_name(static_cast<Category>(i)))] = arm.sums.ledger[i];
@@ -361,7 +355,7 @@ Json arm_json(const ComparedArm& arm) {
             {"title", arm.scenario.title},
             {"digest", arm.sums.digest},
             {"complete", arm.sums.worst == Ending::complete && arm.limits.empty()},
-            {"metrics", metrics},
+            {"metrics", metrics_json(arm.sums.metrics)},
             {"ledger", ledger}};
 }
 

@@ -48,4 +48,14 @@ std::string difference_text(std::string_view name, std::string_view unit, double
                        size_text(name, unit, std::abs(difference), decimals));
 }
 
+Json metrics_json(std::span<const MetricSummary> metrics) {
+    Json out = Json::object();
+    for (const MetricSummary& m : metrics) {
+        out[m.name] = {{"mean", json_number(m.summary.mean)},
+                       {"ci95", ends_json(m.summary.ci95)},
+                       {"unit", m.unit}};
+    }
+    return out;
+}
+
 }  // namespace railyard

@@ -1,8 +1,12 @@
 #pragma once
 // Values of metrics as people read them, by name and unit: "93.66 %", "2.53 h", "1.2 TB", "3,210 USD".
 
+#include <span>
 #include <string>
 #include <string_view>
+
+#include "sim/metrics.h"
+#include "tools/program/json_text.h"
 
 namespace railyard {
 
@@ -14,5 +18,7 @@ std::string metric_text(std::string_view name, std::string_view unit, double val
 // With its sign: "+1.50 points", "-2.53 h".
 std::string difference_text(std::string_view name, std::string_view unit, double difference,
                             int decimals = 2);
+// By name: mean, ci95, unit.
+Json metrics_json(std::span<const MetricSummary> metrics);
 
 }  // namespace railyard

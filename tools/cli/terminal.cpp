@@ -1,16 +1,19 @@
 #include "tools/cli/terminal.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 
 #include "sim/units.h"
+#include "tools/program/program.h"
 
 namespace railyard {
 
@@ -43,9 +46,11 @@ std::size_t display_width(std::string_view text) {
     return width;
 }
 
-double now_seconds() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-        .count();
+// How wide the terminal is; a pipe has no end.
+std::size_t stdout_columns() {
+    winsize size{};
+    const bool known = stdout_is_terminal() && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+    return known && size.ws_col > 0 ? size.ws_col : SIZE_MAX;
 }
 
 }  // namespace
@@ -57,26 +62,39 @@ std::string Table::text(std::string_view indent) const {
         for (const auto& row : rows_) width = std::max(width, display_width(row[c]));
         widths.push_back(width);
     }
-    std::string out;
-    const auto put = [&](const std::vector<std::string>& cells) {
-        std::string line(indent);
-        for (std::size_t c = 0; c < cells.size(); ++c) {
-            const std::string padding(widths[c] - display_width(cells[c]), ' ');
-            if (c > 0) line += "  ";
-            line += columns_[c].align == Align::right ? padding + cells[c] : cells[c] + padding;
+    // What a terminal has no room for goes below, beside the first column again.
+    static const std::size_t room = stdout_columns();
+    std::vector<std::vector<std::size_t>> blocks = {{0}};
+    std::size_t used = indent.size() + widths[0];
+    for (std::size_t c = 1; c < widths.size(); ++c) {
+        if (used + 2 + widths[c] > room && blocks.back().size() > 1) {
+            blocks.push_back({0});
+            used = indent.size() + widths[0];
         }
-        line.erase(line.find_last_not_of(' ') + 1);
-        out += line + "\n";
-    };
+        used += 2 + widths[c];
+        blocks.back().push_back(c);
+    }
     std::vector<std::string> titles;
     for (const Column& column : columns_) titles.push_back(column.title);
     const bool titled =
         std::any_of(titles.begin(), titles.end(), [](const auto& t) { return !t.empty(); });
-    if (titled) {
-        for (std::string& title : titles) title = coloured(title, Colour::dim);
-        put(titles);
+    std::string out;
+    for (const std::vector<std::size_t>& block : blocks) {
+        const auto put = [&](const std::vector<std::string>& cells, Colour colour) {
+            std::string line(indent);
+            for (const std::size_t c : block) {
+                const std::string padding(widths[c] - display_width(cells[c]), ' ');
+                const std::string cell = coloured(cells[c], colour);
+                if (c > 0) line += "  ";
+                line += columns_[c].align == Align::right ? padding + cell : cell + padding;
+            }
+            line.erase(line.find_last_not_of(' ') + 1);
+            out += line + "\n";
+        };
+        if (!out.empty()) out += "\n";
+        if (titled) put(titles, Colour::dim);
+        for (const auto& row : rows_) put(row, Colour::plain);
     }
-    for (const auto& row : rows_) put(row);
     return out;
 }
 

@@ -20,7 +20,8 @@ enum class Colour : std::uint8_t { plain, bold, dim, green, yellow, red, blue };
 // `text` in a colour when stdout shows colours.
 std::string coloured(std::string_view text, Colour colour);
 
-// Rows of cells under a header, columns padded to their widest cell.
+// Rows of cells under a header, columns padded to their widest cell. In a terminal that is narrower the last
+// columns stand below.
 class Table {
   public:
     enum class Align : std::uint8_t { left, right };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 
@@ -36,6 +37,11 @@ void print_warnings(const std::vector<Diagnostic>& warnings) {
     for (const Diagnostic& warning : warnings) {
         fmt::print(stderr, "{}\n", format_diagnostic(warning, "warning"));
     }
+}
+
+double now_seconds() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
 }
 
 std::string version() {

@@ -25,6 +25,9 @@ const std::atomic<bool>& interrupted();
 // On standard error.
 void print_warnings(const std::vector<Diagnostic>& warnings);
 
+// By a clock that is never set.
+double now_seconds();
+
 std::string version();
 // What results are known by in a database: the version and the sources, "0.1.0 sources-3f2a...".
 std::string result_version();

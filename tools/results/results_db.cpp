@@ -3,23 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "sim/fingerprint.h"
 #include "tools/language/scenario_files.h"
 #include "tools/program/json_text.h"
+#include "tools/program/program.h"
 #include "tools/results/work_basis.h"
 
 namespace railyard {
 
 namespace {
-
-double now_seconds() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-}
 
 std::string hex(std::uint64_t value) {
     return fmt::format("{:016x}", value);
