@@ -1,8 +1,43 @@
 """What a message says where the words depend on more than one file."""
 
+import fcntl
 import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
 
-from harness import SHORT_SCENARIO, check, equal, expect, rows, said, write
+from harness import FOLDER, SHORT_SCENARIO, check, clean_environment, equal, expect, rows, said, write
+
+
+def in_terminal(program, arguments, columns):
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    with subprocess.Popen([program.path, *arguments], cwd=FOLDER, env=clean_environment(), stdin=subprocess.DEVNULL,
+                          stdout=its, stderr=subprocess.DEVNULL):
+        os.close(its)
+        out = b""
+        try:
+            while part := os.read(ours, 1 << 16):
+                out += part
+        except OSError:  # the other end is closed
+            pass
+        os.close(ours)
+    return re.sub(r"\x1b\[[0-9;]*m", "", out.decode()).replace("\r", "")
+
+
+def case_tables_fit_the_terminal(program, folder):
+    scenario = write(folder / "a.toml", SHORT_SCENARIO.replace("100000", "2"))
+    arguments = ["compare", scenario, "--vary", "cluster.nodes=1,2,3,4", "--no-estimates", "--metric", "goodput"]
+    code, wide, _ = program.run(arguments)
+    equal("exit", 0, code)
+    ledger = [line for line in wide.splitlines() if line.startswith("  productive ")][0]
+    check(len(ledger) > 60, f"this table fits anyway: {ledger}")
+    narrow = [line for line in in_terminal(program, arguments, 60).splitlines() if line.startswith("  productive ")]
+    check(len(narrow) > 1 and max(map(len, narrow)) <= 60, f"in 60 columns: {narrow}")
+    equal("cells", ledger.split(), narrow[0].split() + [c for line in narrow[1:] for c in line.split()[1:]])
 
 
 def case_rates_that_no_switch_is_made_for(program, folder):
