@@ -397,8 +397,8 @@ TEST_CASE_FIXTURE(Stack, "fused attention of narrow heads waits for exponentials
 
 TEST_CASE_FIXTURE(
     Stack, "attention in 8 bits multiplies twice as fast and waits for exponentials as before") {
-    // FlashAttention-3 (Shah et al., 2024), forward on an H100 with heads of 128: 1,008 TFLOP/s in fp8 beside 648
-    // in fp16. Quoted from memory.
+    // FlashAttention-3 (Shah et al., 2024; quoted from memory), forward on an H100 with heads of 128:
+    // 1,008 TFLOP/s in fp8 beside 648 in fp16.
     TransformerModel m = read_model(catalogue, "llama3_8b");
     const Node n = node("dgx_h100");
     ParallelPlan p = on_64();
