@@ -489,6 +489,7 @@ int cmd_calibrate(const std::vector<std::string>& arguments) {
     diagnostics.raise_if_any();
     const Measurements measurements(std::move(tables), settings, overrides.root.find("override"),
                                     study.trials.threads);
+    print_warnings(measurements.warnings());
     for (Diagnostic row : measurements.unused()) {
         row.help = "this row is not used";
         fmt::print(stderr, "{}\n", format_diagnostic(row, "warning"));

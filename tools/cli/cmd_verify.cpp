@@ -112,6 +112,7 @@ int cmd_verify(const std::vector<std::string>& arguments) {
     for (const VerifiedTable& table : tables) outside += table.outside().size();
     std::set<std::string> said;  // a row that is of two quantities is refused for both
     for (const VerifiedTable& table : tables) {
+        print_warnings(table.warnings);
         for (Diagnostic row : table.unused) {
             row.help = "this row is not expressed";
             const std::string text = format_diagnostic(row, "warning");

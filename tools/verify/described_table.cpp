@@ -125,8 +125,10 @@ class TableRuns {
     double published(const Expectation& e, const Columns& columns) const;
     bool measured(const Expectation& e, const Columns& columns) const;
     VerifiedRow expected(const RowRun& run, const Expectation& e) const;
+    Position place(const RowRun& run, const std::string& column) const;
     void refuse(const RowRun& row, const std::string& column, const std::string& why);
     void refuse(const RowRun& row, const Trial& impossible);
+    void pass_over(const RowRun& row, const std::string& column, const std::string& piece);
     ScenarioError no_such_value(const std::string& name) const;
 
     const CsvTable& table_;
@@ -137,6 +139,7 @@ class TableRuns {
     std::vector<ScenarioChanges> variants_;
     // Rows of one scenario share its run.
     std::map<std::pair<std::vector<std::string>, bool>, std::size_t> by_settings_;
+    std::set<std::pair<std::string, std::string>> passed_over_;  // columns and pieces of text
     std::vector<std::string> metrics_;
     std::vector<std::optional<Trial>> trials_;
     std::optional<NcclTests> collectives_;
@@ -168,6 +171,9 @@ void TableRuns::add(std::size_t number) {
     std::vector<std::string> settings = options_.settings;
     for (const KeyTemplate& key : d_.set) settings.push_back(key.setting(columns));
     for (const Words& words : d_.words) {
+        for (const std::string& piece : words.unread(columns)) {
+            pass_over(run, words.columns[0], piece);
+        }
         std::string setting = words.setting(columns);
         if (!setting.empty()) settings.push_back(std::move(setting));
     }
@@ -186,6 +192,14 @@ void TableRuns::add(std::size_t number) {
         run.base = variant(std::move(settings), false);
     }
     rows_.push_back(std::move(run));
+}
+
+// Says of the first row that has it what no rule reads.
+void TableRuns::pass_over(const RowRun& row, const std::string& column, const std::string& piece) {
+    if (!passed_over_.emplace(column, piece).second) return;
+    out_.warnings.push_back({table_.path, place(row, column), column,
+                             fmt::format("nothing here reads '{}'", piece),
+                             "rows with it are run as if it were not there"});
 }
 
 void TableRuns::add_sums(Columns& columns, std::size_t number) const {
@@ -252,11 +266,15 @@ VerifiedRow TableRuns::expected(const RowRun& run, const Expectation& e) const {
     out.measured = measured(e, run.columns);
     if (out.measured) out.published = published(e, run.columns);
     const std::vector<std::string>& names = e.published->names();
-    const auto found = std::ranges::find(table_.columns, names.empty() ? std::string() : names[0]);
-    const bool own = found != table_.columns.end();
-    const auto column = static_cast<std::size_t>(found - table_.columns.begin());
-    out.at = table_.places[run.row][own ? column : 0];
+    out.at = place(run, names.empty() ? std::string() : names[0]);
     return out;
+}
+
+// Where a row has this column; its begin where the table has none such.
+Position TableRuns::place(const RowRun& run, const std::string& column) const {
+    const auto found = std::ranges::find(table_.columns, column);
+    const bool own = found != table_.columns.end();
+    return table_.places[run.row][own ? found - table_.columns.begin() : 0];
 }
 
 void TableRuns::add_variants(RowRun& run, std::vector<std::string> chosen, std::size_t open) {
@@ -329,12 +347,8 @@ const Template* TableRuns::source_of(const RowRun& row, const std::string& key) 
 }
 
 void TableRuns::refuse(const RowRun& row, const std::string& column, const std::string& why) {
-    const auto found = std::ranges::find(table_.columns, column);
-    const std::size_t place = found != table_.columns.end()
-                                  ? static_cast<std::size_t>(found - table_.columns.begin())
-                                  : 0;
-    out_.unused.push_back({table_.path, table_.places[row.row][place],
-                           column.empty() ? table_.columns[0] : column, why, ""});
+    out_.unused.push_back(
+        {table_.path, place(row, column), column.empty() ? table_.columns[0] : column, why, ""});
 }
 
 void TableRuns::refuse(const RowRun& row, const Trial& impossible) {

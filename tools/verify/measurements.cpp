@@ -64,6 +64,7 @@ Measurements::Measurements(std::vector<NamedTable> tables, std::vector<std::stri
 
 void Measurements::add(const NamedTable& table, const VerifiedTable& verified, Diagnostics& wrong) {
     unused_.insert(unused_.end(), verified.unused.begin(), verified.unused.end());
+    warnings_.insert(warnings_.end(), verified.warnings.begin(), verified.warnings.end());
     for (const VerifiedRow& row : verified.expressed) {
         if (row.as != Published::figure) {
             ++limits_;

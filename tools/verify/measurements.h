@@ -32,6 +32,7 @@ class Measurements {
 
     const std::vector<Measurement>& rows() const { return rows_; }
     const std::vector<Diagnostic>& unused() const { return unused_; }
+    const std::vector<Diagnostic>& warnings() const { return warnings_; }
     const std::vector<Estimate>& estimates() const { return estimates_; }  // that rows read
     std::size_t limits() const {
         return limits_;
@@ -53,6 +54,7 @@ class Measurements {
     unsigned threads_;
     std::vector<Measurement> rows_;
     std::vector<Diagnostic> unused_;
+    std::vector<Diagnostic> warnings_;
     std::vector<Estimate> estimates_;
     std::size_t limits_ = 0;
     std::size_t guessed_ = 0;

@@ -32,22 +32,40 @@ std::string Words::setting(const Columns& row) const {
         }
         return key + "=" + toml_text(Value::of(*said));
     }
+    if (key.empty()) return "";
     Value list;
     list.kind = Value::Kind::array;
-    const std::string& text = row.text(columns.at(0));
-    for (const Found& found : find_all(text, fmt::format("[^{}]+", separators).c_str())) {
-        const std::string& piece = found[0];
-        const auto word = std::ranges::find_if(values, [&](const auto& each) {
-            return !match_pattern(piece, each.first.c_str()).empty();
-        });
-        if (word == values.end()) {
-            throw RowError{columns[0], fmt::format("nothing here reads '{}'", piece)};
-        }
-        for (const Found& name : find_all(word->second, "[^, ]+")) {
+    const std::vector<std::string> unread = each_piece(row, [&](const std::string& said) {
+        for (const Found& name : find_all(said, "[^, ]+")) {
             list.items.push_back(Value::of(name[0]));
         }
+    });
+    if (!unread.empty()) {
+        throw RowError{columns[0], fmt::format("nothing here reads '{}'", unread[0])};
     }
-    return list.items.empty() || key.empty() ? "" : key + "=" + toml_text(list);
+    return list.items.empty() ? "" : key + "=" + toml_text(list);
+}
+
+std::vector<std::string> Words::unread(const Columns& row) const {
+    if (!key.empty()) return {};
+    return each_piece(row, [](const std::string&) {});
+}
+
+std::vector<std::string> Words::each_piece(
+    const Columns& row, const std::function<void(const std::string& said)>& use) const {
+    std::vector<std::string> unread;
+    const std::string& text = row.text(columns.at(0));
+    for (const Found& found : find_all(text, fmt::format("[^{}]+", separators).c_str())) {
+        const auto word = std::ranges::find_if(values, [&](const auto& each) {
+            return !match_pattern(found[0], each.first.c_str()).empty();
+        });
+        if (word == values.end()) {
+            unread.push_back(found[0]);
+        } else {
+            use(word->second);
+        }
+    }
+    return unread;
 }
 
 namespace {
@@ -234,7 +252,7 @@ void DescriptionReader::read_open() {
 void DescriptionReader::read_words(Section& section) {
     Words out;
     section.read("key", out.key, "The key of the scenario",
-                 {.otherwise = "with separators: pieces only have to be words"});
+                 {.otherwise = "with separators: a piece that is no word is warned of"});
     section.read(
         "columns", out.columns,
         "Columns whose texts are looked through: the first that has a word decides, by its "

@@ -145,8 +145,10 @@ struct Words {
     std::string separators;
     std::vector<std::pair<std::string, std::string>> values;  // by word
 
-    // Key and value; "" where nothing is said. Throws RowError for a word that isn't known.
+    // Key and value; "" where nothing is said or there is no key. Throws RowError for a word that isn't known.
     std::string setting(const Columns& row) const;
+    // Without a key: pieces that are no word.
+    std::vector<std::string> unread(const Columns& row) const;
 
     // Nothing where there is neither a word nor what to take otherwise.
     const std::string* value(const Columns& row) const {
@@ -160,6 +162,11 @@ struct Words {
         }
         return otherwise.empty() ? nullptr : &otherwise;
     }
+
+  private:
+    // Hands what each piece says to `use`, and gives those that are no word.
+    std::vector<std::string> each_piece(
+        const Columns& row, const std::function<void(const std::string& said)>& use) const;
 };
 
 // A column that is made of a text's part, or of the words in it.

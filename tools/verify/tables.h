@@ -61,7 +61,8 @@ struct VerifiedTable {
     std::string what;      // one line
     std::size_t rows = 0;  // of the file; their figures, where each is of several
     std::vector<VerifiedRow> expressed = {};
-    std::vector<Diagnostic> unused = {};  // rows with a field that can't be, and why
+    std::vector<Diagnostic> unused = {};    // rows with a field that can't be, and why
+    std::vector<Diagnostic> warnings = {};  // words that no rule reads, each once
     std::vector<Tolerance> tolerances = {};
 
     // What is further off than it may be, a line each. A tolerance that no row can be held to is one too.
