@@ -90,7 +90,7 @@ struct PauseSpec {
     // Exactly one of the three is set.
     std::int64_t every_steps = 0;
     std::int64_t at_step = 0;
-    std::optional<Instant> at;
+    std::optional<Instant> at = {};
     Duration duration{};
     bool restart = false;
     std::int64_t steps_before =

@@ -25,15 +25,15 @@ struct PointSpec {
 
 // What somebody asked for.
 struct RunSpec {
-    std::string kind;  // run, compare, sweep
-    std::string key;   // of a sweep; empty: not to be found again
-    std::string file;
+    std::string kind;      // run, compare, sweep
+    std::string key = {};  // of a sweep; empty: not to be found again
+    std::string file = {};
     std::string title;
     std::string version;
     std::uint64_t seed = 1;
     std::int64_t points_wanted = 1;
     std::int64_t replicas_wanted = 1;  // of each point; the most with a stopping rule
-    std::string study;                 // a sweep's file
+    std::string study = {};            // a sweep's file
 };
 
 // A point as it is in the database.
