@@ -317,8 +317,9 @@ Precision PlanReader::read_stack() {
     job_.name("software", name, names, "a software stack in the catalogue",
               "The stack that runs the job: its kernels, what it launches, fuses and overlaps, and "
               "what [job.parallel] has where it is silent",
-              {.otherwise = "Megatron-LM's, in the mean of 2021 to 2024"});
-    if (name.empty()) return Software{}.fp8;
+              {.otherwise = "Megatron-Core 0.12, with the interval of a stack that nobody named"});
+    if (name.empty() && context_.model.name.empty()) return Software{}.fp8;
+    if (name.empty()) name = unnamed_software;
     const Software software = read_software(catalogue_, software_id(name), node_.gpu);
     if (context_.model.name.empty()) {
         job_.warning("software", "has no effect without job.model");

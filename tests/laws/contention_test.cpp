@@ -187,6 +187,7 @@ name = "bert"
 at = "1 min"
 gpus = 32
 model = "bert"
+software = "megatron_lm"
 steps = 100000000
 [jobs.kind.parallel]
 tensor = 1
@@ -198,6 +199,7 @@ name = "gpt"
 at = "2 min"
 gpus = 64
 model = "gpt"
+software = "megatron_lm"
 steps = 100000000
 [jobs.kind.parallel]
 tensor = 1

@@ -175,6 +175,7 @@ void TableRuns::add(std::size_t number) {
             pass_over(run, words.columns[0], piece);
         }
         std::string setting = words.setting(columns);
+        if (setting.empty() && words.key == "job.software") run.software = "not named";
         if (!setting.empty()) settings.push_back(std::move(setting));
     }
     for (const Change* change : changes) {

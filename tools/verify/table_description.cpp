@@ -30,6 +30,7 @@ std::string Words::setting(const Columns& row) const {
         if (said == nullptr) {
             throw RowError{columns.at(0), fmt::format("no word of it says what {} is", key)};
         }
+        if (said->empty()) return "";
         return key + "=" + toml_text(Value::of(*said));
     }
     if (key.empty()) return "";
@@ -258,7 +259,9 @@ void DescriptionReader::read_words(Section& section) {
         "Columns whose texts are looked through: the first that has a word decides, by its "
         "longest",
         {.required = true});
-    section.read("otherwise", out.otherwise, "What the key is where no column has a word",
+    out.optional = section.has("otherwise");
+    section.read("otherwise", out.otherwise,
+                 "What the key is where no column has a word; empty: the key is left out",
                  {.otherwise = "a row without a word can't be expressed"});
     section.read("separators", out.separators,
                  "The first column's text is cut at these, each piece is a word (a regular "

@@ -142,10 +142,11 @@ struct Words {
     std::string key;
     std::vector<std::string> columns;
     std::string otherwise;
+    bool optional = false;  // there is one, maybe empty
     std::string separators;
     std::vector<std::pair<std::string, std::string>> values;  // by word
 
-    // Key and value; "" where nothing is said or there is no key. Throws RowError for a word that isn't known.
+    // Key and value; "" where nothing is said or there is no key. RowError for a word that isn't known.
     std::string setting(const Columns& row) const;
     // Without a key: pieces that are no word.
     std::vector<std::string> unread(const Columns& row) const;
@@ -160,7 +161,7 @@ struct Words {
             }
             if (best != nullptr) return &best->second;
         }
-        return otherwise.empty() ? nullptr : &otherwise;
+        return optional ? &otherwise : nullptr;
     }
 
   private:
