@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "models/campaign/campaign.h"
+#include "models/training/software.h"
 #include "tools/cli/cmd.h"
 #include "tools/cli/options.h"
 #include "tools/cli/terminal.h"
@@ -61,8 +62,10 @@ class Inputs {
     }
     std::int64_t count(const char* key) { return std::llround(number(key, Bound::count)); }
     std::string entry(const char* key, const char* kind) {
+        return entry(key, kind, Catalogue::names(kind));
+    }
+    std::string entry(const char* key, const char* kind, const std::vector<std::string>& names) {
         const std::string name = text(key);
-        const std::vector<std::string> names = Catalogue::names(kind);
         if (std::find(names.begin(), names.end(), name) == names.end()) {
             own_.diagnostics.error("", {}, fmt::format("--{}", key),
                                    fmt::format("no {} '{}' in the catalogue", kind, name),
@@ -184,8 +187,11 @@ void check_plan(const TransformerModel& model, const ParallelPlan& plan) {
     diagnostics.raise_if_any();
 }
 
-ParallelPlan plan_of(Inputs& in, const TransformerModel& model) {
+ParallelPlan plan_of(Inputs& in, const TransformerModel& model, const Gpu& gpu) {
     ParallelPlan plan;
+    const std::string software = in.entry("software", "software", software_names());
+    in.check();
+    take_habits(read_software(in.catalogue(), software_id(software), gpu), plan);
     for (const PlanCount& each : plan_counts) {
         if (in.has(each.option)) plan.*each.member = in.count(each.option);
     }
@@ -193,8 +199,8 @@ ParallelPlan plan_of(Inputs& in, const TransformerModel& model) {
         in.has("sequence-length") ? in.count("sequence-length") : model.sequence_length;
     plan.zero = in.choice("zero", {"0", "1", "2", "3"});
     plan.recompute = static_cast<Recompute>(in.choice("recompute", recompute_names()));
-    plan.sequence_parallel = !in.has("no-sequence-parallel");
-    plan.fused_attention = !in.has("unfused-attention");
+    if (in.has("no-sequence-parallel")) plan.sequence_parallel = false;
+    if (in.has("unfused-attention")) plan.fused_attention = false;
     plan.expert_imbalance = in.has("expert-imbalance")
                                 ? in.number("expert-imbalance", Bound::at_least_one)
                                 : in.catalogue().number("step_model", "all", "expert_imbalance");
@@ -210,7 +216,9 @@ int calc_memory(const std::vector<std::string>& arguments) {
     CommandLine line("railyard calc memory --model NAME [options]",
                      "Memory per GPU of a training job, by component.");
     line.add()("model", po::value<std::string>(), "A model in the catalogue")(
-        "gpu-node", po::value<std::string>()->default_value("dgx_h100"), "A node in the catalogue");
+        "gpu-node", po::value<std::string>()->default_value("dgx_h100"), "A node in the catalogue")(
+        "software", po::value<std::string>()->default_value(unnamed_software),
+        "A software stack in the catalogue: what it keeps, and how precisely");
     for (const PlanCount& each : plan_counts) {
         line.add()(each.option, po::value<std::string>(), each.doc);
     }
@@ -231,9 +239,9 @@ int calc_memory(const std::vector<std::string>& arguments) {
     const TransformerModel model = in.model();
     const std::string node_name = in.entry("gpu-node", "node");
     in.check();
-    const ParallelPlan plan = plan_of(in, model);
     const ParameterBytes bytes = read_parameter_bytes(in.catalogue());
     const Node node = read_node(in.catalogue(), node_name);
+    const ParallelPlan plan = plan_of(in, model, node.gpu);
     in.check();
 
     fmt::print("{:.6g} parameters over {} GPUs: {}\n", parameter_count(model), plan.gpus(),
