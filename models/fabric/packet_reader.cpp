@@ -107,7 +107,8 @@ PacketKeys::PacketKeys(Section& network, NetworkKind kind, std::optional<Routing
     network.read("link_level_retry", link_level_retry_,
                  "A link sends again what came with wrong bits (InfiniBand and Ultra Ethernet, on "
                  "switches that can); false: it is lost, and the transport finds that");
-    given_ = network.has("mtu") || network.has("cut_through") || network.has("link_level_retry");
+    given_ = network.has("mtu") || network.has("cut_through") || network.has("link_level_retry") ||
+             network_.section("sites").has("lossless");
     const auto table = [&](const char* key) {
         Section section = network.section(key);
         given_ = given_ || section.present();
@@ -488,6 +489,10 @@ void PacketReader::warn_of_idle_tables() {
         }
     };
     idle(*pfc_, pfc, "RoCE has priority flow control");
+    Section sites = network_.section("sites");
+    if (sites.has("lossless") && !(pfc && pfc_enabled_)) {
+        sites.warning("lossless", "has no effect: only RoCE with priority flow control has pauses");
+    }
     idle(*watchdog_, pfc && pfc_enabled_, "priority flow control has a watchdog");
     idle(*credits_, credits, "InfiniBand has credits");
     idle(*ecn_, !credits, "Ethernet marks packets here");
