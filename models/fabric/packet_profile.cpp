@@ -354,12 +354,16 @@ void set_up_ultra_ethernet(Catalogue& catalogue, Bandwidth line, Picoseconds rou
 
 std::unique_ptr<Congestion> make_congestion(Catalogue& catalogue, const Topology& topology,
                                             const PacketProfile& profile) {
-    const CongestionGiven given = {profile.parameters,
-                                   topology.line_rate(topology.up_links(0)[0]) * profile.ports,
-                                   unloaded_round_trip(topology, profile.spec),
-                                   profile.spec.trimming.enabled,
-                                   profile.cct_timer,
-                                   profile.cct_limit};
+    CongestionGiven given = {profile.parameters,
+                             topology.line_rate(topology.up_links(0)[0]) * profile.ports,
+                             unloaded_round_trip(topology, profile.spec),
+                             profile.spec.trimming.enabled,
+                             {},
+                             {}};
+    if (profile.cct) {
+        given.cct_timer = std::chrono::duration_cast<Duration>(profile.cct->timer);
+        given.cct_limit = profile.cct->limit;
+    }
     for (const CongestionKind& kind : congestion_kinds()) {
         if (kind.name == profile.congestion) return kind.make(catalogue, given);
     }

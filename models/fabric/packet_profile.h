@@ -39,16 +39,16 @@ struct DeviatingSwitch {
 struct PacketProfile {
     FlowControl flow_control = FlowControl::pfc;
     std::optional<EcnRule> ecn;
-    std::optional<Bytes> buffer;        // of each switch; absent: its model's
-    std::optional<Bytes> headroom;      // of each lossless (port, class); absent: needed_headroom()
-    Bytes vl_buffer;                    // of each (port, class) with credits
-    std::string congestion = "dcqcn";   // a name in congestion_kinds()
-    std::string parameters;             // the catalogue's set for it
-    std::optional<Duration> cct_timer;  // of infiniband_cc; absent: the catalogue's
-    std::optional<std::int64_t> cct_limit;  // likewise
-    std::int64_t ports = 1;                 // of a NIC that one flow's packets leave by
-    PacketSpec spec;                        // all else
-    std::vector<int> priorities;            // IEEE 802.1p, of each class with PFC; of others -1
+    std::optional<Bytes> buffer;       // of each switch; absent: its model's
+    std::optional<Bytes> headroom;     // of each lossless (port, class); absent: needed_headroom()
+    Bytes vl_buffer;                   // of each (port, class) with credits
+    std::string congestion = "dcqcn";  // a name in congestion_kinds()
+    std::string parameters;            // the catalogue's set for it
+    // The table of gaps of infiniband_cc.
+    std::optional<InfinibandCongestionSpec> cct;
+    std::int64_t ports = 1;       // of a NIC that one flow's packets leave by
+    PacketSpec spec;              // all else
+    std::vector<int> priorities;  // IEEE 802.1p, of each class with PFC; of others -1
     std::vector<DeviatingSwitch> deviating;
 
     bool has_pfc(VertexId at) const;

@@ -212,10 +212,14 @@ void PacketKeys::read_cct(Section& congestion) {
                     "(infiniband_cc)",
                     {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
     keep_within(congestion, "cct_timer", cct_timer_, packet_time_max);
-    if (cct_timer_ && cct_timer_->count() == 0) {
+    constexpr Duration unit{1024};
+    if (cct_timer_ && *cct_timer_ < unit) {
         congestion.error(
             "cct_timer",
-            "expected more than 0 s: a sender that was slowed down would never recover",
+            fmt::format("expected 1.024 us, its unit, or more, found {}{}", to_text(*cct_timer_),
+                        cct_timer_->count() > 0
+                            ? ""
+                            : ": a sender that was slowed down would never recover"),
             "a manager's usual choice is 20 us to 500 us");
         cct_timer_.reset();
     }

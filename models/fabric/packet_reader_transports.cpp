@@ -89,8 +89,10 @@ void PacketReader::require_control() {
 
 // One packet in so many is marked beyond a share of the lane's buffer, and each mark comes back.
 void PacketReader::resolve_cct(Catalogue& catalogue, PacketProfile& p) {
-    p.cct_timer = cct_timer_;
-    p.cct_limit = cct_limit_;
+    CongestionGiven given;
+    given.cct_timer = cct_timer_;
+    given.cct_limit = cct_limit_;
+    p.cct = read_infiniband_congestion(catalogue, given);
     const auto setting = [&](const char* key) {
         return catalogue.integer("infiniband_congestion", "", key);
     };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "models/fabric/packet_limits.h"
 #include "models/fabric/routing.h"
@@ -70,6 +71,41 @@ void check_routes(std::vector<Section>& sections, const WindowSpec& spec,
     }
 }
 
+// A table of gaps between packets that senders do not leave while the window lasts, or that does not slow
+// them enough: its last place leaves a sender 1 / (1 + gap x limit) of its rate.
+void check_gaps(Section& top, const WindowSpec& spec, const WindowContext& context) {
+    for (const ClusterNetwork& network : context.networks) {
+        const std::optional<InfinibandCongestionSpec>& cct = network.packets.cct;
+        if (!cct) continue;
+        Section congestion =
+            top.section("fabric").section(network.name.c_str()).section("congestion");
+        const auto places = static_cast<double>(cct->limit);
+        const double recovery = places * static_cast<double>(cct->timer.count()) * 1e-12;
+        if (recovery > seconds(spec.time_max)) {
+            congestion.warning(
+                "cct_timer",
+                fmt::format("{} places, one in {}, take {:.3g} s: a sender at the end of its table "
+                            "is not back at full rate when the window ends, after {} at most",
+                            cct->limit, to_text(std::chrono::duration_cast<Duration>(cct->timer)),
+                            recovery, to_text(spec.time_max)),
+                "a manager's usual choice is 20 us to 500 us");
+        }
+        const double slowest = 1 + cct->gap * places;
+        for (const TrafficSpec& t : spec.traffic) {
+            if (t.kind != WindowTraffic::incast || network_of(t, context) != &network) continue;
+            const std::int64_t senders = flows_of(t, network, context);
+            if (static_cast<double>(senders) <= slowest) continue;
+            congestion.warning(
+                "cct_limit",
+                fmt::format("an incast of {} queue pairs has {:.3g} of a link for each; the "
+                            "table's last place, {}, leaves each {:.3g}: credits hold the rest",
+                            senders, 1 / static_cast<double>(senders), cct->limit, 1 / slowest),
+                fmt::format("cct_limit = {}",
+                            std::llround(std::ceil(static_cast<double>(senders - 1) / cct->gap))));
+        }
+    }
+}
+
 }  // namespace
 
 WindowSpec read_window(Section& top, const WindowContext& context) {
@@ -115,6 +151,7 @@ WindowSpec read_window(Section& top, const WindowContext& context) {
     section.read("allow_loss", spec.allow_loss,
                  "true: packets of a lossless class may find no room; else that is an error");
     section.finish();
+    if (spec.given || context.packet_rates) check_gaps(top, spec, context);
     if (!spec.routes.empty() && section.ok()) {
         try {
             check_routes(routes, spec, context);
