@@ -106,6 +106,31 @@ void check_gaps(Section& top, const WindowSpec& spec, const WindowContext& conte
     }
 }
 
+// Rails that are apart have no way from one to another. Cables that are cut are not counted: who runs the
+// window is told of them.
+void check_rails(Section& section, const TrafficSpec& traffic, const WindowContext& context) {
+    const ClusterNetwork& compute = context.networks[0];
+    if (network_of(traffic, context) != &compute) return;
+    if (compute.topology.spec().kind != "rail_only" || compute.topology.vertex_count() == 0) return;
+    std::vector<ClusterNetwork> sound = {compute};
+    std::string problem;
+    sound[0].topology = Topology::build(compute.topology.spec(), problem);
+    WindowSpec alone;
+    alone.traffic = {traffic};
+    try {
+        lay_out(alone, {sound, context.nodes, context.converged, context.storage_class,
+                        context.seed, context.packet_rates});
+    } catch (const NoPath& pair) {
+        section.error(
+            traffic.kind == WindowTraffic::file ? "path" : "kind",
+            fmt::format("{}: {}: with topology = \"rail_only\" a NIC reaches its own rail alone",
+                        window_traffic_names()[static_cast<std::size_t>(traffic.kind)],
+                        pair.what()),
+            "\"ring\" or \"all_to_all\", which stay on their rails, or "
+            "fabric.compute.topology = \"rail_optimized\"");
+    }
+}
+
 }  // namespace
 
 WindowSpec read_window(Section& top, const WindowContext& context) {
@@ -122,6 +147,7 @@ WindowSpec read_window(Section& top, const WindowContext& context) {
     read_settling(section, context, spec);
     for (Section& each : section.sections("traffic", "Messages of a window; without any, a ring")) {
         spec.traffic.push_back(read_window_traffic(each, context));
+        if (section.ok() && !section.describing()) check_rails(each, spec.traffic.back(), context);
     }
     if (spec.traffic.empty()) spec.traffic.push_back(default_window_traffic());
     for (Section& each : section.sections(
