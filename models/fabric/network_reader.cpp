@@ -314,12 +314,38 @@ void NetworkReader::read_planes(Section& section, TopologySpec& s) const {
                       "an [[attach]] for each port");
         s.planes = 1;
     }
-    if (s.planes <= context_.ports.nic_planes || !section.ok()) return;
+    if (s.kind == "dual_plane" && s.planes != 2) {
+        section.error(key,
+                      fmt::format("topology = \"dual_plane\" has 2 planes, found {}", s.planes),
+                      fmt::format("topology = \"rail_optimized\" with planes = {}", s.planes));
+        s.planes = 2;
+    }
+    const std::int64_t ports = context_.ports.nic_planes;
+    if (ports % s.planes == 0 || !section.ok()) return;
+    if (s.planes > ports) {
+        section.error(key,
+                      fmt::format("{} planes are more than the {} ports that a NIC ({}) can have",
+                                  s.planes, ports, context_.ports.nic),
+                      fmt::format("planes = {}", ports));
+        s.planes = ports;
+        return;
+    }
+    // A port has an equal part of the NIC's lanes.
+    const auto port = [&](std::int64_t planes) {
+        return line_rate_text(s.nic_bandwidth * (1.0 / static_cast<double>(planes)));
+    };
+    std::int64_t fewer = s.planes;
+    while (ports % fewer != 0) --fewer;
+    std::int64_t more = s.planes;
+    while (ports % more != 0) ++more;
     section.error(key,
-                  fmt::format("{} planes are more than the {} ports that a NIC ({}) can have",
-                              s.planes, context_.ports.nic_planes, context_.ports.nic),
-                  fmt::format("planes = {}", context_.ports.nic_planes));
-    s.planes = context_.ports.nic_planes;
+                  fmt::format("{} planes are ports of {}, which do not exist: a NIC ({}) of {} "
+                              "splits into equal parts of its {} lanes",
+                              s.planes, port(s.planes), context_.ports.nic,
+                              line_rate_text(s.nic_bandwidth), ports),
+                  fmt::format("planes = {}, ports of {}, or planes = {}, ports of {}", fewer,
+                              port(fewer), more, port(more)));
+    s.planes = fewer;
 }
 
 // Buildings. One tree spans them, so it has to be cabled by rule.
