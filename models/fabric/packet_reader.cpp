@@ -749,6 +749,20 @@ BufferProblems buffer_problems(Catalogue& catalogue, const Topology& topology,
     return found;
 }
 
+// An output queue takes one packet at least, and has no more than its switch.
+void check_queue(Section& buffer, Bytes queue, const std::vector<BufferPlan>& plans,
+                 const PacketSpec& spec, const Topology& topology) {
+    const auto smallest = std::min_element(
+        plans.begin(), plans.end(),
+        [](const BufferPlan& a, const BufferPlan& b) { return a.buffer < b.buffer; });
+    const Bytes packet = Bytes::of(spec.payload_bytes + spec.header_bytes);
+    if (smallest == plans.end() || (queue >= packet && queue <= smallest->buffer)) return;
+    buffer.error("queue",
+                 fmt::format("expected {} B, one packet, to {}, the buffer of {} ({}), found {}",
+                             packet.count(), to_text(smallest->buffer), topology.name(smallest->at),
+                             topology.switch_model(smallest->at).name, to_text(queue)));
+}
+
 }  // namespace
 
 // True: pauses can't reach as far as the next building.
@@ -786,6 +800,8 @@ bool PacketReader::check_site_headroom(Catalogue& catalogue, const Topology& top
 
 void PacketReader::check_buffers(Catalogue& catalogue, const Topology& topology,
                                  const PacketProfile& p) {
+    if (queue_ && any_order(kind_))
+        check_queue(*buffer_, *queue_, plan_buffers(catalogue, topology, p), p.spec, topology);
     const BufferProblems found = buffer_problems(catalogue, topology, p);
     if (topology.spec().sites > 1 && p.flow_control == FlowControl::pfc &&
         check_site_headroom(catalogue, topology, p, found.full)) {

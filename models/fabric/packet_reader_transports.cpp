@@ -132,6 +132,12 @@ void PacketReader::resolve_ultra_ethernet(Catalogue& catalogue, const Topology& 
     spec.trimming.bytes =
         (trimmed_size_ ? *trimmed_size_ : catalogue.data("ultra_ethernet", "", "trimmed_bytes"))
             .count();
+    if (spec.trimming.bytes < spec.header_bytes) {
+        trimming_->error("size",
+                         fmt::format("expected {} B, a packet's header, to 1024 B, found {} B",
+                                     spec.header_bytes, spec.trimming.bytes));
+        spec.trimming.bytes = spec.header_bytes;
+    }
     if (!trims_ && trimming_->has("size")) {
         trimming_->warning("size", "has no effect with enabled = false");
     }
