@@ -89,6 +89,32 @@ std::string names_of(const Topology& topology, const std::vector<BufferPlan>& pl
     return text;
 }
 
+// Credits come back after a round trip, so a long cable carries a lane's buffer in each.
+void warn_of_far_sites(Section& network, const Topology& topology, Bytes vl_buffer) {
+    for (LinkId l = 0; l < topology.links().size(); ++l) {
+        if (!topology.between_sites(l)) continue;
+        const Picoseconds back =
+            topology.links()[l].latency + topology.links()[reverse_link(l)].latency;
+        const Bandwidth line = topology.line_rate(l);
+        const auto bits = static_cast<double>(vl_buffer.count()) * 8;
+        const double full_s = bits / static_cast<double>(line.bits_per_second());
+        const double round_s = static_cast<double>(back.count()) * 1e-12;
+        if (full_s >= round_s) return;
+        const double km = topology.spec().site_distance.value / 1000;
+        const double others_s = round_s - 2 * km * 1000 * topology.spec().propagation_s_per_m;
+        const double fills_km =
+            std::max(0.0, full_s - others_s) / 2 / topology.spec().propagation_s_per_m / 1000;
+        network.section("sites").warning(
+            "distance",
+            fmt::format("credits come back after {}, so the {} of a lane's buffer let {} "
+                        "of {} through a cable of {:g} km",
+                        to_text(std::chrono::duration_cast<Duration>(back)), to_text(vl_buffer),
+                        line_rate_text(line * (full_s / round_s)), line_rate_text(line), km),
+            fmt::format("a cable of up to {:.3g} km is filled", fills_km));
+        return;
+    }
+}
+
 }  // namespace
 
 PacketKeys::PacketKeys(Section& network, NetworkKind kind, std::optional<Routing> routing)
@@ -425,6 +451,7 @@ PacketProfile PacketReader::profile(Catalogue& catalogue, const Topology& topolo
         require_link_retry(catalogue, topology, nic);
         spec.link_retry = read_link_retry(catalogue);
     }
+    if (credits) warn_of_far_sites(network_, topology, p.vl_buffer);
     resolve_buffer(catalogue, p);
     spec.ack_every =
         ack_every_ ? *ack_every_ : catalogue.integer("roce_transport", "", "ack_every_packets");
