@@ -49,7 +49,7 @@ std::vector<std::int64_t> draw_nodes(const Scenario& s, RandomStream& stream) {
 }  // namespace
 
 bool hashes_are_drawn(const Scenario& s) {
-    return by_network(s) && hashes(s.networks[0].routing.policy);
+    return by_network(s) && hashes(s.networks[0].flow_routing().policy);
 }
 
 std::vector<NetworkDraw> draw_networks(const Scenario& s) {

@@ -802,7 +802,7 @@ Communicators communicators(const Scenario& s, Fidelity fidelity,
 
 GpuNetwork gpu_network(const Scenario& s, Fidelity fidelity, const std::vector<PartFault>& faults,
                        bool burst, HashSeed hashes, const Topology* topology, GpuNetwork* sound) {
-    RoutingSpec routing = s.networks[0].routing;
+    RoutingSpec routing = s.networks[0].flow_routing();
     if (hashes) routing.hash_seed = *hashes;
     const Topology& cables = topology != nullptr ? *topology : s.networks[0].topology;
     GpuNetwork network =

@@ -43,7 +43,7 @@ void note(const BurstResult& result, Bandwidth& bandwidth, Wall& wall, std::stri
 
 BurstSpec whole_job(const Scenario& s, const ClusterNetwork& network, const Topology& topology,
                     const BurstStore& store) {
-    BurstSpec spec{topology, network.routing, {}, store, s.node.wire_share};
+    BurstSpec spec{topology, network.flow_routing(), {}, store, s.node.wire_share};
     spec.nodes.resize(static_cast<std::size_t>(s.job.nodes));
     std::iota(spec.nodes.begin(), spec.nodes.end(), 0);
     spec.seed = s.seed;
@@ -82,7 +82,7 @@ LinkLoads transfer_loads(const Scenario& s, const TransferSpec& transfer,
                          HashSeed hashes) {
     const bool writes = transfer.direction == Direction::write;
     const StoreTraffic traffic = checkpoint_traffic(s);
-    BurstSpec spec{topology, s.networks[0].routing, {}, traffic.store, s.node.wire_share};
+    BurstSpec spec{topology, s.networks[0].flow_routing(), {}, traffic.store, s.node.wire_share};
     if (hashes) spec.routing.hash_seed = *hashes;
     spec.seed = s.seed;
     spec.nodes.assign(nodes.begin(), nodes.end());

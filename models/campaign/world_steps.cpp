@@ -145,8 +145,8 @@ class StepMemo {
         if (!is_new) return known->second;
         const Scenario& s = *job_;
         NetworkNotes notes;
-        notes.cables =
-            std::make_shared<CablesUsed>(topology(network.broken), s.networks[0].routing.policy);
+        notes.cables = std::make_shared<CablesUsed>(topology(network.broken),
+                                                    s.networks[0].flow_routing().policy);
         try {
             Communicators groups = groups_on(nodes, {}, network, notes);
             step_of(step_work(s), s.plan, groups);

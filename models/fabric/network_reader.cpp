@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <mutex>
 #include <optional>
@@ -107,6 +108,7 @@ class NetworkReader {
     bool build(Section& section, ClusterNetwork& network, const std::string& file,
                std::vector<LinkFault>& faults);
     void warn_of_idle_keys(Section& section, const ClusterNetwork& network);
+    void count_values(Section& section, ClusterNetwork& network) const;
     void check_switches(Section& section, const ClusterNetwork& network);
     void read_switches(Section& section, ClusterNetwork& network);
     void read_planes(Section& section, TopologySpec& s) const;
@@ -229,6 +231,18 @@ void NetworkReader::apply_faults(ClusterNetwork& network, std::vector<LinkFault>
     }
 }
 
+// On the flow scale many values are all paths at once, and few are so many of them.
+void NetworkReader::count_values(Section& section, ClusterNetwork& network) const {
+    const bool given = section.section("transport").has("entropy_values");
+    if (network.routing.policy != Routing::entropy || !given || context_.packet_rates) return;
+    const bool efa = network.kind == NetworkKind::efa;
+    const std::int64_t usual =
+        std::llround(efa ? catalogue_.number("efa", "", "paths")
+                         : catalogue_.number("ultra_ethernet", "", "entropy_values"));
+    const std::int64_t values = network.packets.spec.entropy.values;
+    if (values < usual) network.few_values = values;
+}
+
 // Keys that nothing in a network of this shape, or with this routing, asks for.
 void NetworkReader::warn_of_idle_keys(Section& section, const ClusterNetwork& network) {
     const auto idle = [&](std::initializer_list<const char*> keys, const std::string& why) {
@@ -246,8 +260,8 @@ void NetworkReader::warn_of_idle_keys(Section& section, const ClusterNetwork& ne
     const Routing policy = network.routing.policy;
     const std::string routing =
         fmt::format("routing = \"{}\"", routing_names()[static_cast<std::size_t>(policy)]);
-    const bool sprays =
-        policy == Routing::spray || policy == Routing::random_spray || policy == Routing::entropy;
+    const bool sprays = policy == Routing::spray || policy == Routing::random_spray ||
+                        (policy == Routing::entropy && network.few_values == 0);
     // On the packet scale each queue pair has a rate and a recovery of its own.
     if (sprays && !context_.packets) idle({"queue_pairs"}, routing);
     if (sprays || policy == Routing::destination) {
@@ -517,12 +531,13 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
     }
     section.finish();
     warn_of_idle_network(section, network, faults);
-    warn_of_idle_keys(section, network);
     const bool errors = network.endpoint_optics || network.switch_optics;
     if (built && packets && (carries_window(network) || packets->given() || errors)) {
         network.packets = packets->profile(catalogue_, network.topology, context_.storage_class,
                                            context_.ports.nic);
+        count_values(section, network);
     }
+    warn_of_idle_keys(section, network);
     return network;
 }
 
@@ -575,6 +590,14 @@ bool NetworkReader::build(Section& section, ClusterNetwork& network, const std::
 }
 
 }  // namespace
+
+RoutingSpec ClusterNetwork::flow_routing() const {
+    RoutingSpec out = routing;
+    if (few_values == 0) return out;
+    out.policy = Routing::ecmp;
+    out.queue_pairs = routing.queue_pairs * few_values * spec.plane_count();
+    return out;
+}
 
 const std::vector<std::string>& network_kinds() {
     static const std::vector<std::string> names = {"infiniband", "roce", "tcp", "ultra_ethernet",

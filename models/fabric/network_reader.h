@@ -26,6 +26,8 @@ struct ClusterNetwork {
     // What the scenario says cables are made of: from NICs to leaves, and between switches.
     std::optional<Optics> endpoint_optics, switch_optics;
     PacketProfile packets;  // when the topology is there and the packet scale was asked for
+    // Entropy values of a queue pair, where the scenario has fewer than the catalogue; 0: it has not.
+    std::int64_t few_values = 0;
 
     // Nothing where the scenario does not say.
     const std::optional<Optics>& optics_of(LinkId link) const {
@@ -34,6 +36,8 @@ struct ClusterNetwork {
         return at_nic ? endpoint_optics : switch_optics;
     }
     bool infiniband() const { return kind == NetworkKind::infiniband; }
+    // How flows share it. Fewer entropy values than the catalogue's are as many paths by hash.
+    RoutingSpec flow_routing() const;
 };
 
 // What a node has for its networks.

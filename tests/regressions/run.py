@@ -293,6 +293,19 @@ def case_verbs_print_the_range_over_draws(program):
 # ---- fabrics that could carry all ----
 
 
+def case_few_entropy_values_are_as_many_hashed_paths(program):
+    scenario = program.file("hashed.toml", HASHED)
+
+    def step(*settings):
+        return program.json("run", scenario, "--no-estimates", *changed("fabric.compute.hash_seed=1", *settings))["metrics"]["step_time"]["mean"]
+
+    values = [step("fabric.compute.kind=ultra_ethernet", f"fabric.compute.transport.entropy_values={n}") for n in (1, 4)]
+    pairs = [step("fabric.compute.kind=roce", f"fabric.compute.queue_pairs={n}") for n in (1, 4)]
+    for which, (value, pair) in enumerate(zip(values, pairs)):
+        near(f"values or queue pairs, {which}", pair, value)
+    check(step("fabric.compute.kind=ultra_ethernet") < values[0], "one path is as good as all")
+
+
 def case_adaptive_packets_do_not_collide_on_three_tiers(program):
     scenario = program.file("tiers.toml", HASHED.replace("nodes = 32", "nodes = 512").replace("replicas = 8", "replicas = 1")
                             .replace('kind = "roce"', 'kind = "infiniband"').replace("sn5600_spectrum4", "qm9700_ndr")

@@ -18,7 +18,7 @@ std::string draws_text(const Scenario& s) {
                            to_text(from_seconds(range.high)), to_text(from_seconds(range.median)));
     }
     const bool one = s.networks[0].hash_given || s.network_draws == 1;
-    if (!one || !hashes(s.networks[0].routing.policy)) return "";
+    if (!one || !hashes(s.networks[0].flow_routing().policy)) return "";
     return fmt::format("one draw of the network's hashes (seed {}): others give other steps",
                        s.networks[0].routing.hash_seed);
 }
