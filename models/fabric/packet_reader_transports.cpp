@@ -85,6 +85,18 @@ void PacketReader::require_control() {
     needs("infiniband_cc", "InfiniBand's control", NetworkKind::infiniband, "infiniband");
     needs("srd", "SRD", NetworkKind::efa, "efa");
     needs("spectrum_x", "Spectrum-X", NetworkKind::roce, "roce");
+    if (kind_ == NetworkKind::infiniband && (control_ == "dcqcn" || control_ == "hpcc")) {
+        congestion_->error("control",
+                           fmt::format("InfiniBand has infiniband_cc, receiver_window and none, "
+                                       "not {}",
+                                       control_));
+    }
+    if (control_ == "spectrum_x" && routing_given_ && !goes_by_packet(routing_)) {
+        congestion_->warning("control",
+                             "Spectrum-X's control is made for packets that each choose their way: "
+                             "here every flow keeps to one",
+                             "routing = \"adaptive\"");
+    }
 }
 
 // One packet in so many is marked beyond a share of the lane's buffer, and each mark comes back.
