@@ -8,6 +8,7 @@
 #include "models/campaign/power_reader.h"
 #include "models/campaign/scenario.h"
 #include "models/training/training.h"
+#include "sim/check.h"
 
 namespace railyard {
 
@@ -19,6 +20,7 @@ class KindList {
     // Adds the words of a closed list, in its order.
     void words(const char* group, const std::vector<std::string>& list,
                std::initializer_list<const char*> docs) {
+        RY_CHECK(list.size() == docs.size());
         std::size_t i = 0;
         for (const char* doc : docs) add({group, list[i++], doc});
     }
@@ -113,10 +115,12 @@ void add_words_of_networks(KindList& out) {
               {"credits: lossless by construction; adaptive routing, SHARP",
                "RDMA over Ethernet: paths by hash unless told otherwise",
                "kernel sockets over Ethernet without pauses: what finds no room is lost",
-               "packets in any order over all paths, trimmed where they find no room"});
+               "packets in any order over all paths, trimmed where they find no room",
+               "AWS: packets in any order over many paths, lost where they find no room"});
     for (const TopologyKind& kind : topology_kinds()) {
         out.add({"fabric.compute.topology", kind.name, kind.doc});
     }
+    out.add({"fabric.compute.topology", "custom", "the cables that fabric.compute.file lists"});
     out.words(
         "fabric.compute.routing", routing_names(),
         {"by the destination's place among the leaves", "by a hash, flow by flow",

@@ -73,7 +73,7 @@ void list_entries(const Catalogue& catalogue, const std::string& kind) {
 
 void list_entry(const Catalogue& catalogue, const std::string& kind, const std::string& name) {
     const Value& entry = *catalogue.find_entry(kind, name);
-    Table table({name.empty() ? kind : kind + "." + name, "value", "class", ">source"});
+    Table table({name.empty() ? kind : kind + "." + name, "value", "range", "class", ">source"});
     // Citations are long and shared: the table has their numbers.
     std::vector<std::string> cited;
     const auto number_of = [&](const std::string& source) {
@@ -87,14 +87,16 @@ void list_entry(const Catalogue& catalogue, const std::string& kind, const std::
     std::string notes;
     for (const auto& [key, v] : entry.members) {
         if (v.kind != Value::Kind::table) {
-            table.add({key, value_text(v), "", ""});
+            table.add({key, value_text(v), "", "", ""});
             continue;
         }
         const std::string recalled = v.find("recalled") ? " (recalled)" : "";
-        table.add({key, member(v, "value"), member(v, "class") + recalled,
+        const std::string range =
+            v.find("low") ? fmt::format("{} to {}", member(v, "low"), member(v, "high")) : "";
+        table.add({key, member(v, "value"), range, member(v, "class") + recalled,
                    number_of(member(v, "source"))});
         if (v.find("seed")) {
-            table.add({"  catalogue.values = \"seed\"", member(v, "seed"), "seed",
+            table.add({"  catalogue.values = \"seed\"", member(v, "seed"), "", "seed",
                        number_of(member(v, "seed_source"))});
         }
         if (v.find("note")) notes += fmt::format("  {}: {}\n", key, member(v, "note"));
@@ -186,8 +188,12 @@ int cmd_list(const std::vector<std::string>& arguments) {
     }
     const std::string name = what.size() == 2 ? what[1] : "";
     if (std::find(names.begin(), names.end(), name) == names.end()) {
-        throw ScenarioError(fmt::format("no {} '{}' in the catalogue", what[0], name),
-                            suggest(name, names));
+        const bool single = names == std::vector<std::string>{""};
+        throw ScenarioError(
+            single ? fmt::format("{} is one entry and has none called '{}'", what[0], name)
+                   : fmt::format("no {} '{}' in the catalogue", what[0], name),
+            single ? fmt::format("'railyard list {}' prints its values", what[0])
+                   : suggest(name, names));
     }
     list_entry(catalogue, what[0], name);
     return exit_ok;

@@ -75,6 +75,12 @@ int dispatch(const std::vector<std::string>& arguments) {
         fmt::print("railyard {}\n", result_version());
         return exit_ok;
     }
+    if (arguments[0] == "bench") {
+        throw ScenarioError(
+            "'bench' is not in this program: it measures speed against rivals, and "
+            "is built when it is first run",
+            "tools/railyard bench, in the folder of railyard's sources");
+    }
     std::vector<std::string> names;
     for (const Verb& verb : verbs) {
         if (arguments[0] == verb.name) return verb.run({arguments.begin() + 1, arguments.end()});
