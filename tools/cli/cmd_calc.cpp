@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "models/campaign/campaign.h"
-#include "models/training/software.h"
+#include "models/training/training.h"
 #include "tools/cli/cmd.h"
 #include "tools/cli/options.h"
 #include "tools/cli/terminal.h"
