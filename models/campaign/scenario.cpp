@@ -70,6 +70,31 @@ void check_own_entries(ValueReader& values, const Scenario& s) {
     for (const std::string& name : s.own_entries->names("node")) read_node(catalogue, name);
 }
 
+// Switches add up all-reduces between nodes; a plan may have none, as with ZeRO.
+void warn_of_idle_sharp(const Scenario& s, Section& top) {
+    const bool in_window = std::ranges::any_of(
+        s.window.traffic, [](const TrafficSpec& t) { return t.kind == WindowTraffic::sharp; });
+    if (!s.networks[0].sharp || s.trace || in_window) return;
+    Communicators groups = communicators(s, Fidelity::analytic, {});
+    const StepOutline step =
+        step_outline(s.model, s.plan, groups, s.parameter_bytes, s.optimizer_traffic);
+    const auto reduces = [&](const std::vector<CollectiveCall>& calls) {
+        return std::ranges::any_of(calls, [&](const CollectiveCall& call) {
+            return call.collective == Collective::all_reduce &&
+                   (call.ranks - 1) * call.stride >= s.node.gpus;
+        });
+    };
+    const bool used = reduces(step.dense.forward.calls) || reduces(step.expert.forward.calls) ||
+                      std::ranges::any_of(step.stages, [&](const StageOutline& stage) {
+                          return reduces(stage.exchanges);
+                      });
+    if (used) return;
+    top.section("fabric").section("compute").warning(
+        "sharp", "has no effect: this plan has no all-reduce between nodes",
+        "job.parallel.zero = 0 reduces gradients in one; a window's traffic of kind \"sharp\" "
+        "uses it too");
+}
+
 // Reads the sections in the order of the language, each into the scenario. In describing mode the
 // same code runs over no document.
 class ScenarioReader {
@@ -110,7 +135,6 @@ class ScenarioReader {
     void read_trace(Section& job);
     void reach_all_ranks();
     void model_steps();
-    void warn_of_idle_sharp();
     void step_on_draws(std::vector<StepModel>& models);
     Duration burst_penalty();
     void read_maintenance();
@@ -525,7 +549,7 @@ void ScenarioReader::read_step(Section& job) {
             s_.trace ? 0 : catalogue_->number("bytes_per_param", "", "optimizer_step_traffic");
         s_.collective_constants = read_collective_constants(*catalogue_, s_.node);
         model_steps();
-        warn_of_idle_sharp();
+        if (ok()) warn_of_idle_sharp(s_, top_);
         remove_from_step(s_, changes_.without);
         if (seconds(s_.job.step.duration()) > step_seconds_max) {
             job.error(
@@ -597,31 +621,6 @@ void ScenarioReader::model_steps() {
     } catch (const NoPath& no_path) {
         s_.no_path = no_path.what();
     }
-}
-
-// Switches add up all-reduces between nodes; a plan may have none, as with ZeRO.
-void ScenarioReader::warn_of_idle_sharp() {
-    const bool in_window = std::ranges::any_of(
-        s_.window.traffic, [](const TrafficSpec& t) { return t.kind == WindowTraffic::sharp; });
-    if (!s_.networks[0].sharp || s_.trace || in_window || !ok()) return;
-    Communicators groups = communicators(s_, Fidelity::analytic, {});
-    const StepOutline step =
-        step_outline(s_.model, s_.plan, groups, s_.parameter_bytes, s_.optimizer_traffic);
-    const auto reduces = [&](const std::vector<CollectiveCall>& calls) {
-        return std::ranges::any_of(calls, [&](const CollectiveCall& call) {
-            return call.collective == Collective::all_reduce &&
-                   (call.ranks - 1) * call.stride >= s_.node.gpus;
-        });
-    };
-    const bool used = reduces(step.dense.forward.calls) || reduces(step.expert.forward.calls) ||
-                      std::ranges::any_of(step.stages, [&](const StageOutline& stage) {
-                          return reduces(stage.exchanges);
-                      });
-    if (used) return;
-    top_.section("fabric").section("compute").warning(
-        "sharp", "has no effect: this plan has no all-reduce between nodes",
-        "job.parallel.zero = 0 reduces gradients in one; a window's traffic of kind \"sharp\" "
-        "uses it too");
 }
 
 // On each of the draws that there are; the one in the middle stands for all where one step must.

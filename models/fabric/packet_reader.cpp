@@ -790,16 +790,14 @@ void check_queue(Section& buffer, Bytes queue, const std::vector<BufferPlan>& pl
                              topology.switch_model(smallest->at).name, to_text(queue)));
 }
 
-}  // namespace
-
 // True: pauses can't reach as far as the next building.
-bool PacketReader::check_site_headroom(Catalogue& catalogue, const Topology& topology,
-                                       const PacketProfile& p,
-                                       const std::vector<BufferPlan>& full) {
+bool check_site_headroom(Section& buffer, Section& pfc, Catalogue& catalogue,
+                         const Topology& topology, const PacketProfile& p,
+                         const std::vector<BufferPlan>& full) {
     const std::string without = "sites.lossless = false does without pauses there";
     if (!full.empty()) {
         const auto longest = site_distance_max(catalogue, topology, p, full[0].at);
-        buffer_->error(
+        buffer.error(
             "size",
             fmt::format(
                 "{}: a buffer of {}, of which its ports set apart {} with buildings {:g} km "
@@ -815,15 +813,17 @@ bool PacketReader::check_site_headroom(Catalogue& catalogue, const Topology& top
         if (!topology.between_sites(l) || !topology.pauses(l) || !p.headroom) continue;
         const Bytes need = needed_headroom(catalogue, topology, l);
         if (*p.headroom >= need) continue;
-        pfc_->error("headroom",
-                    fmt::format("{} for each port and class; a cable of {:g} km at {} needs {}",
-                                to_text(*p.headroom), topology.spec().site_distance.value / 1000,
-                                line_rate_text(topology.line_rate(l)), to_text(need)),
-                    fmt::format("headroom = \"{}\"; {}", to_text(need), without));
+        pfc.error("headroom",
+                  fmt::format("{} for each port and class; a cable of {:g} km at {} needs {}",
+                              to_text(*p.headroom), topology.spec().site_distance.value / 1000,
+                              line_rate_text(topology.line_rate(l)), to_text(need)),
+                  fmt::format("headroom = \"{}\"; {}", to_text(need), without));
         return true;
     }
     return false;
 }
+
+}  // namespace
 
 void PacketReader::check_buffers(Catalogue& catalogue, const Topology& topology,
                                  const PacketProfile& p) {
@@ -831,7 +831,7 @@ void PacketReader::check_buffers(Catalogue& catalogue, const Topology& topology,
         check_queue(*buffer_, *queue_, plan_buffers(catalogue, topology, p), p.spec, topology);
     const BufferProblems found = buffer_problems(catalogue, topology, p);
     if (topology.spec().sites > 1 && p.flow_control == FlowControl::pfc &&
-        check_site_headroom(catalogue, topology, p, found.full)) {
+        check_site_headroom(*buffer_, *pfc_, catalogue, topology, p, found.full)) {
         return;
     }
     if (!found.full.empty()) {

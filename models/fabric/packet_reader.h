@@ -129,8 +129,6 @@ class PacketReader : public PacketKeys {
     Section& headroom_section(const PacketProfile& profile, VertexId at);
     void warn_of_wrong_priorities(const PacketProfile& profile);
     void require_buffers(Catalogue& catalogue, const Topology& topology);
-    bool check_site_headroom(Catalogue& catalogue, const Topology& topology,
-                             const PacketProfile& profile, const std::vector<BufferPlan>& full);
     void check_buffers(Catalogue& catalogue, const Topology& topology,
                        const PacketProfile& profile);
 };
