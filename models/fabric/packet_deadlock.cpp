@@ -1,44 +1,44 @@
-// PacketEngine: who waits for whom. A paused link waits for those links that its packets, at the switch at
-// its end, are queued for.
+#include "models/fabric/packet_deadlock.h"
 
 #include <algorithm>
 #include <map>
-
-#include "models/fabric/packet_engine.h"
+#include <utility>
 
 namespace railyard {
 
-bool PacketEngine::stopped(std::size_t s) const {
-    const Port& port = ports_[s / class_count_];
-    return ((unsigned{port.paused} & ~unsigned{port.unpausable}) >> (s % class_count_) & 1) != 0;
+bool PacketWaits::stopped(std::size_t s) const {
+    const auto& port = engine_.ports_[link_of(s)];
+    return ((unsigned{port.paused} & ~unsigned{port.unpausable}) >> (s % engine_.class_count_) &
+            1) != 0;
 }
 
 // For every packet that is queued at a switch for one of `outs` (1): call(slot it came by, slot, packet).
 template <class Call>
-void PacketEngine::each_waiting(const std::vector<std::uint8_t>& outs, Call call) const {
-    for (std::size_t s = 0; s < queues_.size(); ++s) {
-        if (outs[s] == 0 || ports_[s / class_count_].at_nic) continue;
-        for (std::uint32_t id = queues_[s].head; id != none; id = packets_.next(id)) {
-            const Packet& packet = packets_[id];
-            call(slot(last_link(packet), packet.traffic_class), s, packet);
+void PacketWaits::each_waiting(const std::vector<std::uint8_t>& outs, Call call) const {
+    for (std::size_t s = 0; s < engine_.queues_.size(); ++s) {
+        if (outs[s] == 0 || engine_.ports_[link_of(s)].at_nic) continue;
+        for (std::uint32_t id = engine_.queues_[s].head; id != PacketEngine::none;
+             id = engine_.packets_.next(id)) {
+            const Packet& packet = engine_.packets_[id];
+            call(engine_.slot(engine_.last_link(packet), packet.traffic_class), s, packet);
         }
     }
 }
 
 // Whether what stops a slot goes on, given whether the switch at its end would have room.
-bool PacketEngine::stays_stopped(std::size_t s, bool room) const {
-    const bool full = to_nic_[s / class_count_] == 0 && !room;
-    if (has_credits(s % class_count_)) return full || ingress_[s].xoff || pauses_[s].muted;
+bool PacketWaits::stays_stopped(std::size_t s, bool room) const {
+    const bool full = engine_.to_nic_[link_of(s)] == 0 && !room;
+    if (has_credits(s)) return full || engine_.ingress_[s].xoff || engine_.pauses_[s].muted;
     // XON may be on its way; and the pauses of one who is mute run out.
-    if (!ingress_[s].xoff || pauses_[s].muted) return false;
-    return full || to_nic_[s / class_count_] != 0;
+    if (!engine_.ingress_[s].xoff || engine_.pauses_[s].muted) return false;
+    return full || engine_.to_nic_[link_of(s)] != 0;
 }
 
 // Slots that stay stopped even when everything else has drained. Found by taking back: all
 // that are stopped; less those whose receivers would let them go on if only what waits for the rest were
 // left; until that takes back none.
-std::vector<std::uint8_t> PacketEngine::frozen() const {
-    std::vector<std::uint8_t> frozen(queues_.size());
+std::vector<std::uint8_t> PacketWaits::frozen() const {
+    std::vector<std::uint8_t> frozen(engine_.queues_.size());
     for (std::size_t s = 0; s < frozen.size(); ++s) frozen[s] = stopped(s) ? 1 : 0;
     for (bool changed = true; changed;) {
         changed = false;
@@ -46,22 +46,23 @@ std::vector<std::uint8_t> PacketEngine::frozen() const {
         std::vector<std::int64_t> blocks(frozen.size());
         each_waiting(frozen, [&](std::size_t in, std::size_t, const Packet& packet) {
             bytes[in] += packet.bytes;
-            blocks[in] += spec_.credits.blocks(packet.bytes);
+            blocks[in] += engine_.spec_.credits.blocks(packet.bytes);
         });
-        std::vector<SwitchBuffer> buffers = buffers_;
-        auto shares = ingress_;
+        std::vector<SwitchBuffer> buffers = engine_.buffers_;
+        auto shares = engine_.ingress_;
         std::vector<std::int64_t> drained(shares.size());
         for (std::size_t s = 0; s < shares.size(); ++s) {
-            if (has_credits(s % class_count_)) continue;
+            if (has_credits(s)) continue;
             drained[s] = shares[s].bytes + shares[s].headroom_bytes - bytes[s];
-            if (drained[s] > 0) buffers[links_[s / class_count_].to].release(shares[s], drained[s]);
+            if (drained[s] > 0)
+                buffers[engine_.links_[link_of(s)].to].release(shares[s], drained[s]);
         }
         for (std::size_t s = 0; s < frozen.size(); ++s) {
             if (frozen[s] == 0) continue;
-            const bool room = has_credits(s % class_count_)
-                                  ? credits_[s].total() - blocks[s] >= blocks_needed(s)
-                                  : drained[s] > 0 &&  // a switch looks when one leaves
-                                        buffers[links_[s / class_count_].to].may_resume(shares[s]);
+            const bool room =
+                has_credits(s) ? engine_.credits_[s].total() - blocks[s] >= engine_.blocks_needed(s)
+                               : drained[s] > 0 &&  // a switch looks when one leaves
+                                     buffers[engine_.links_[link_of(s)].to].may_resume(shares[s]);
             if (!stays_stopped(s, room)) {
                 frozen[s] = 0;
                 changed = true;
@@ -71,7 +72,7 @@ std::vector<std::uint8_t> PacketEngine::frozen() const {
     return frozen;
 }
 
-std::vector<LinkId> PacketEngine::deadlock() const {
+std::vector<LinkId> PacketWaits::deadlock() const {
     const std::vector<std::uint8_t> stuck = frozen();
     std::vector<std::pair<std::size_t, std::size_t>> waits;  // slot, and the one that it waits for
     each_waiting(stuck, [&](std::size_t in, std::size_t out, const Packet&) {
@@ -113,7 +114,7 @@ std::vector<LinkId> PacketEngine::deadlock() const {
                 auto at = path.begin();
                 while (at->s != next) ++at;
                 for (; at != path.end(); ++at) {
-                    cycle.push_back(static_cast<LinkId>(at->s / class_count_));
+                    cycle.push_back(link_of(at->s));
                 }
                 return cycle;
             }
@@ -122,26 +123,26 @@ std::vector<LinkId> PacketEngine::deadlock() const {
     return {};
 }
 
-std::vector<LinkId> PacketEngine::pauser_chain(LinkId link, int traffic_class) const {
+std::vector<LinkId> PacketWaits::pauser_chain(LinkId link, int traffic_class) const {
     std::vector<LinkId> chain = {link};
     const auto c = static_cast<std::size_t>(traffic_class);
-    std::vector<std::uint8_t> outs(queues_.size());
-    for (LinkId l = 0; l < links_.size(); ++l) outs[slot(l, traffic_class)] = 1;
+    std::vector<std::uint8_t> outs(engine_.queues_.size());
+    for (LinkId l = 0; l < engine_.links_.size(); ++l) outs[engine_.slot(l, traffic_class)] = 1;
     // What waits, by the slot that it came by and the one that it goes out by.
     std::map<std::pair<std::size_t, std::size_t>, std::int64_t> waiting;
     each_waiting(outs, [&](std::size_t in, std::size_t out, const Packet& packet) {
         waiting[{in, out}] += packet.bytes;
     });
     for (;;) {
-        const std::size_t s = chain.back() * class_count_ + c;
-        if (!stopped(s) || to_nic_[chain.back()] != 0) return chain;
+        const std::size_t s = chain.back() * engine_.class_count_ + c;
+        if (!stopped(s) || engine_.to_nic_[chain.back()] != 0) return chain;
         std::int64_t most = 0;
         LinkId next = 0;
         for (auto at = waiting.lower_bound({s, 0}); at != waiting.end() && at->first.first == s;
              ++at) {
             if (at->second <= most) continue;
             most = at->second;
-            next = static_cast<LinkId>(at->first.second / class_count_);
+            next = link_of(at->first.second);
         }
         if (most == 0) return chain;
         const bool again = std::find(chain.begin(), chain.end(), next) != chain.end();

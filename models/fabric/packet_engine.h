@@ -283,19 +283,14 @@ class PacketEngine {
     const Totals& totals() const { return totals_; }
     // Packets of a lossless class that found no room at the end of this link.
     std::int64_t overflows(LinkId link) const { return overflows_.empty() ? 0 : overflows_[link]; }
-    // Paused links each of which waits for the next, and the last for the first: a cyclic buffer dependency.
-    // They stay paused even when all has drained that can. Empty: there is none. Takes time.
-    std::vector<LinkId> deadlock() const;
-    // Why a link is paused: the link, the one that most of what it brought waits for, and so on. The last one
-    // ends at a NIC that pauses it (or returns no credits); or is not paused: a bottleneck, at work; or
-    // has occurred before: a cycle. Takes time.
-    std::vector<LinkId> pauser_chain(LinkId link, int traffic_class) const;
     std::string digest() const;  // of every flow's end and of the totals
     // Empty when each switch holds exactly the bytes that it has booked, no buffer is overdrawn, each paused
     // link has a pauser, credits and buffers agree and no packet is astray; else what is wrong. Takes time.
     std::string audit() const;
 
   private:
+    friend class PacketWaits;  // reads the state of queues, pauses and credits
+
     static constexpr std::uint32_t none = UINT32_MAX;
     static constexpr std::int64_t unset = INT64_MAX;
 
@@ -578,12 +573,6 @@ class PacketEngine {
     void on_hoq_lifetime(LinkId link, std::size_t traffic_class);
     std::string audit_credits() const;
 
-    // Who waits for whom.
-    bool stopped(std::size_t s) const;
-    template <class Call>
-    void each_waiting(const std::vector<std::uint8_t>& outs, Call call) const;
-    bool stays_stopped(std::size_t s, bool room) const;
-    std::vector<std::uint8_t> frozen() const;
     // Faults.
     void set_up_port(const PacketNetwork& network, LinkId link);
     void set_up_watchdogs(std::size_t vertices);

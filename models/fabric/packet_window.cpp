@@ -6,6 +6,7 @@
 
 #include "models/fabric/aggregation_tree.h"
 #include "models/fabric/link_failover.h"
+#include "models/fabric/packet_deadlock.h"
 #include "sim/cancel.h"
 #include "sim/check.h"
 
@@ -72,7 +73,7 @@ class Watcher {
     std::vector<LinkId> pauser_chain() const {
         for (LinkId l = 0; l < links_; ++l) {
             for (int c = 0; c < classes_; ++c) {
-                if (engine_.paused(l, c)) return engine_.pauser_chain(l, c);
+                if (engine_.paused(l, c)) return PacketWaits(engine_).pauser_chain(l, c);
             }
         }
         return {};
@@ -253,7 +254,7 @@ void note(const PacketEngine& engine, const Topology& topology, const Watcher& w
         result.pauser_chain = describe_waits(topology, watcher.pauser_chain());
     }
     if (result.deadlock.empty() && sample.still > 0 && sample.paused_links > 0) {
-        result.deadlock = describe_waits(topology, engine.deadlock());
+        result.deadlock = describe_waits(topology, PacketWaits(engine).deadlock());
         result.deadlock_seen = engine.now();
     }
 }
@@ -408,7 +409,7 @@ WindowResult run_window(Catalogue& catalogue, const Topology& topology,
     if (frozen != PacketEngine::never) result.frozen_after = frozen - first_fault;
     note_flows(engine, window, result);
     result.links = look_at_links(engine, links, classes);
-    result.deadlock_left = !result.deadlock.empty() && !engine.deadlock().empty();
+    result.deadlock_left = !result.deadlock.empty() && !PacketWaits(engine).deadlock().empty();
     // Those that were in it have failed, and it is still there.
     if (result.deadlock_left && result.ending == WindowEnding::resolved) {
         result.ending = WindowEnding::stuck;

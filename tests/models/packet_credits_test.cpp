@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/fabric/fabric.h"
+#include "models/fabric/packet_deadlock.h"
 
 using namespace railyard;
 
@@ -378,17 +379,17 @@ TEST_CASE("routes round a ring freeze it for ever, and the ring is named in orde
         const RingOfThree r;
         PacketEngine e(r.network, with(control));
         for (std::size_t i = 0; i < 3; ++i) e.add(flow_of(r.way(i)));
-        CHECK(e.deadlock().empty());
+        CHECK(PacketWaits(e).deadlock().empty());
         e.run(Picoseconds(20'000 * us));
-        CHECK(r.in_order(e.deadlock()));
+        CHECK(r.in_order(PacketWaits(e).deadlock()));
         const std::int64_t received =
             e.received_bytes(0) + e.received_bytes(1) + e.received_bytes(2);
         e.run(Picoseconds(1'000'000 * us));
         CHECK(e.received_bytes(0) + e.received_bytes(1) + e.received_bytes(2) == received);
-        CHECK(r.in_order(e.deadlock()));
+        CHECK(r.in_order(PacketWaits(e).deadlock()));
         CHECK(e.audit() == "");
         // From a NIC one walks into the ring and round it.
-        const std::vector<LinkId> chain = e.pauser_chain(r.up[0], 1);
+        const std::vector<LinkId> chain = PacketWaits(e).pauser_chain(r.up[0], 1);
         REQUIRE(chain.size() == 5);
         CHECK(r.in_order({chain.begin() + 1, chain.end() - 1}));
         CHECK(chain[4] == chain[1]);
@@ -401,7 +402,7 @@ TEST_CASE("two of the three routes close no cycle: the ring slows down and goes 
         PacketEngine e(r.network, with(control));
         for (std::size_t i = 0; i < 2; ++i) e.add(flow_of(r.way(i), 20'000'000));
         for (std::int64_t t = 50; !e.run(Picoseconds(t * us)); t += 50) {
-            REQUIRE(e.deadlock().empty());
+            REQUIRE(PacketWaits(e).deadlock().empty());
         }
         CHECK(e.received_bytes(0) == 20'000'000);
     }
@@ -449,7 +450,7 @@ TEST_CASE(
         int paused = 0;
         for (std::int64_t t = 100; t <= 5000; t += 100) {
             e.run(Picoseconds(t * us));
-            REQUIRE(e.deadlock().empty());
+            REQUIRE(PacketWaits(e).deadlock().empty());
             for (LinkId l = 0; l < network.links.size(); ++l) paused += e.paused(l, 1) ? 1 : 0;
         }
         CHECK(paused > 1000);
@@ -458,7 +459,7 @@ TEST_CASE(
         for (LinkId l = 0; l < network.links.size(); ++l) {
             if (!e.paused(l, 1)) continue;
             CAPTURE(l);
-            CHECK(e.pauser_chain(l, 1).back() == to_first);
+            CHECK(PacketWaits(e).pauser_chain(l, 1).back() == to_first);
             ++frozen;
         }
         CHECK(frozen > 16);
@@ -487,7 +488,7 @@ TEST_CASE("the chain behind an incast ends at the link that is busy") {
         REQUIRE(t < 6000);
         e.run(Picoseconds(t * us));
     }
-    CHECK(e.pauser_chain(ups[0], 1) == std::vector<LinkId>{ups[0], middle, down});
+    CHECK(PacketWaits(e).pauser_chain(ups[0], 1) == std::vector<LinkId>{ups[0], middle, down});
 }
 
 // ---- when the watchdog looks, and what it throws away ----
