@@ -92,11 +92,12 @@ struct OrderLossSpec {
     double windows = 1.5;
     std::int64_t packets_least = 5;
     std::int64_t window_max_bytes = INT64_MAX;  // of `windows`
-    Picoseconds prompt{};                       // an answer that took no longer
-    // When a probe leaves after the last news: with nothing left to send, with some; and the next one.
-    Picoseconds probe_idle{};
-    Picoseconds probe_busy{};
-    Picoseconds probe_again{};
+    Picoseconds round_trip{};                   // a flow's first guess, until it sees a shorter one
+    Picoseconds target{};                       // a prompt answer took so much longer at most
+    // When a probe leaves after the last news, in the flow's round trips: with something left to send (with
+    // nothing: one and the target), and the next one.
+    double probe_busy = 3;
+    double probe_again = 5;
 };
 
 struct PacketSpec {
@@ -705,8 +706,9 @@ class PacketEngine {
     std::vector<std::int64_t> wanted_;  // said by each packet, if its receiver is told
     struct Recovering {                 // from loss by order
         std::uint32_t ends = 0;         // it is over when all before this has come; 0: none
-        bool awaits_probe = false;
         std::int64_t probe_at = 0;
+        std::int64_t probe_event = unset;  // the flow_probe event that counts
+        std::int64_t round_trip = 0;       // the shortest seen
     };
     std::vector<Recovering> recovering_;  // by queue pair; empty: nothing is lost by its order
     std::unique_ptr<EntropyChoice> entropy_;

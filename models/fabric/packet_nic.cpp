@@ -71,7 +71,9 @@ std::uint32_t PacketEngine::add_queue_pair(const PacketFlow& given) {
         receivers_.emplace_back(spec_.recovery_window);
     } else if (unordered()) {
         unordered_senders_.emplace_back(spec_.recovery_window, spec_.order_loss.enabled);
-        if (spec_.order_loss.enabled) recovering_.emplace_back();
+        if (spec_.order_loss.enabled) {
+            recovering_.push_back({0, 0, unset, spec_.order_loss.round_trip.count()});
+        }
         unordered_receivers_.emplace_back(spec_.recovery_window);
         if (f.routing == PacketRouting::entropy) entropy_->start(flow);
     }

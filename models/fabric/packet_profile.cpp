@@ -330,18 +330,17 @@ void set_up_ultra_ethernet(Catalogue& catalogue, Bandwidth line, Picoseconds rou
     spec.timeout_growth = catalogue.integer("ultra_ethernet", "", "timeout_growth");
     spec.request_gap = round_trip;
     if (OrderLossSpec& by_order = spec.order_loss; by_order.enabled) {
-        const auto round_trips = [&](double count) {
-            return Picoseconds(std::llround(count * static_cast<double>(round_trip.count())));
-        };
         const double target = catalogue.number(
             "nscc", "", spec.trimming.enabled ? "target_delay_trimming" : "target_delay");
         by_order.windows = catalogue.number("ultra_ethernet", "", "order_windows");
         by_order.packets_least = catalogue.integer("ultra_ethernet", "", "order_packets");
         by_order.window_max_bytes =
             std::llround(catalogue.number("nscc", "", "window_max") * product);
-        by_order.prompt = by_order.probe_idle = round_trips(1 + target);
-        by_order.probe_busy = round_trips(catalogue.number("ultra_ethernet", "", "probe_busy"));
-        by_order.probe_again = round_trips(catalogue.number("ultra_ethernet", "", "probe_again"));
+        by_order.round_trip = round_trip;
+        by_order.target =
+            Picoseconds(std::llround(target * static_cast<double>(round_trip.count())));
+        by_order.probe_busy = catalogue.number("ultra_ethernet", "", "probe_busy");
+        by_order.probe_again = catalogue.number("ultra_ethernet", "", "probe_again");
     }
     // What all ports send until a packet times out, and a largest window on either side of it.
     const double open = static_cast<double>(profile.ports) *

@@ -1,11 +1,20 @@
 // PacketEngine: trimming, and flows whose packets may come in any order (Ultra Ethernet).
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "models/fabric/packet_engine.h"
 
 namespace railyard {
+
+namespace {
+
+std::int64_t round_trips(std::int64_t one, double count) {
+    return std::llround(static_cast<double>(one) * count);
+}
+
+}  // namespace
 
 // ---- switches ----
 
@@ -63,6 +72,7 @@ void PacketEngine::send_unordered(std::uint32_t id) {
     Flow& f = flows_[flow];
     UnorderedSender& sender = unordered_senders_[flow];
     const bool again = f.to_send < f.sent;
+    const bool alone = f.sent == f.acknowledged;
     const auto entropy =
         static_cast<std::uint16_t>(f.routing == PacketRouting::entropy ? packets_.note(id) : 0);
     sender.send(f.to_send, entropy, packet.bytes, now_, again);
@@ -75,7 +85,7 @@ void PacketEngine::send_unordered(std::uint32_t id) {
     aim(flow);
     if (again || f.to_send == f.packets || window_is_full(flow)) packet.flags |= flag_asks;
     if (f.timeout_at == unset) await_oldest(flow);
-    if (spec_.order_loss.enabled) await_probe(flow);
+    if (spec_.order_loss.enabled && alone) await_probe(flow);
 }
 
 // Asks for news: what has timed out must wait for the window or for credit, and nothing may be under way that
@@ -219,6 +229,9 @@ void PacketEngine::lose_by_order(std::uint32_t flow, const DeliveryReport& repor
     const OrderLossSpec& spec = spec_.order_loss;
     const Flow& f = flows_[flow];
     Recovering& recovering = recovering_[flow];
+    if (!report.answers_request) {
+        recovering.round_trip = std::min(recovering.round_trip, round_trip.count());
+    }
     await_probe(flow);
     const std::int64_t packet = spec_.payload_bytes + spec_.header_bytes;
     const std::int64_t window = std::min(f.pace.window_bytes, spec.window_max_bytes);
@@ -226,7 +239,8 @@ void PacketEngine::lose_by_order(std::uint32_t flow, const DeliveryReport& repor
         const double many = std::min(spec.windows * static_cast<double>(window),
                                      static_cast<double>(spec.window_max_bytes));
         const auto least = std::max(spec.packets_least, static_cast<std::int64_t>(many) / packet);
-        const bool prompt = report.answers_probe && round_trip <= spec.prompt;
+        const bool prompt = report.answers_probe &&
+                            round_trip.count() <= recovering.round_trip + spec.target.count();
         if (report.out_of_order < least && !prompt) return;
         recovering.ends = f.sent;
     }
@@ -239,26 +253,30 @@ void PacketEngine::lose_by_order(std::uint32_t flow, const DeliveryReport& repor
     }
 }
 
-// There was news, or something to hear of. One event for each flow: it finds out whether it is due.
+// There was news, or something to hear of. The event that is scheduled finds out whether it is due.
 void PacketEngine::await_probe(std::uint32_t flow) {
     const OrderLossSpec& spec = spec_.order_loss;
     Recovering& recovering = recovering_[flow];
-    const Picoseconds wait = backlog_of(flow) > 0 ? spec.probe_busy : spec.probe_idle;
-    recovering.probe_at = now_ + wait.count();
-    if (std::exchange(recovering.awaits_probe, true)) return;
+    recovering.probe_at =
+        now_ + (backlog_of(flow) > 0 ? round_trips(recovering.round_trip, spec.probe_busy)
+                                     : recovering.round_trip + spec.target.count());
+    if (recovering.probe_event <= recovering.probe_at) return;
+    recovering.probe_event = recovering.probe_at;
     schedule(recovering.probe_at, What::flow_probe, flow);
 }
 
 void PacketEngine::on_probe(std::uint32_t flow) {
     const Flow& f = flows_[flow];
     Recovering& recovering = recovering_[flow];
-    recovering.awaits_probe = false;
+    if (now_ != recovering.probe_event) return;
+    recovering.probe_event = unset;
     if (f.phase != Phase::moving || f.sent == f.acknowledged) return;
     if (now_ >= recovering.probe_at) {
         send_header(flow, true);
-        recovering.probe_at = now_ + spec_.order_loss.probe_again.count();
+        recovering.probe_at =
+            now_ + round_trips(recovering.round_trip, spec_.order_loss.probe_again);
     }
-    recovering.awaits_probe = true;
+    recovering.probe_event = recovering.probe_at;
     schedule(recovering.probe_at, What::flow_probe, flow);
 }
 

@@ -329,11 +329,11 @@ std::uint64_t window_key(Catalogue& catalogue, const Topology& topology,
         static_cast<int>(s.watchdog.action), s.watchdog.polls_together, s.watchdog.drops_arrivals,
         s.flowlet_gap, s.trimming.enabled, s.trimming.bytes, s.ack_bytes_due, s.entropy.values,
         s.timeout_growth, s.request_gap, s.order_loss.enabled, s.order_loss.windows,
-        s.order_loss.packets_least, s.order_loss.window_max_bytes, s.order_loss.prompt,
-        s.order_loss.probe_idle, s.order_loss.probe_busy, s.order_loss.probe_again,
-        s.late_round_trip, s.queue_step_bytes, s.credits.block_bytes, s.credits.lifetime,
-        s.credits.leaf_lifetime, s.credits.stall_count, s.credits.leaf_stall_count,
-        s.receive_buffer.bytes, s.receive_buffer.xoff_bytes, s.receive_buffer.xon_bytes, s.seed);
+        s.order_loss.packets_least, s.order_loss.window_max_bytes, s.order_loss.round_trip,
+        s.order_loss.target, s.order_loss.probe_busy, s.order_loss.probe_again, s.late_round_trip,
+        s.queue_step_bytes, s.credits.block_bytes, s.credits.lifetime, s.credits.leaf_lifetime,
+        s.credits.stall_count, s.credits.leaf_stall_count, s.receive_buffer.bytes,
+        s.receive_buffer.xoff_bytes, s.receive_buffer.xon_bytes, s.seed);
     for (const PacketClass& c : s.classes) {
         key.add_all(static_cast<int>(c.flow_control), c.ecn, c.weight);
     }

@@ -339,6 +339,18 @@ TEST_CASE("a probe finds the loss of a last packet, which no later one can pass"
     CHECK(ended(false).timeouts == 1);
 }
 
+TEST_CASE("how soon a probe leaves follows from the shortest round trip that its flow has seen") {
+    Star star(1, false, INT64_MAX, true);
+    star.profile.spec.order_loss.round_trip = Picoseconds(400 * us);  // a guess, far too long
+    star.profile.spec.retransmission_timeout = Picoseconds(1000 * us);
+    PacketEngine e = star.engine(100 * 4032);
+    e.flap(star.down, Picoseconds(9 * us), Picoseconds(12 * us));  // the last packets are lost
+    e.run(PacketEngine::never);
+    CHECK(e.totals().retransmitted > 0);
+    CHECK(e.totals().timeouts == 0);
+    CHECK(e.end(0).count() < 100 * us);
+}
+
 TEST_CASE("a flow into a dead cable fails after its timeouts, each twice as long") {
     Star star(1);
     PacketEngine e = star.engine(4032);
