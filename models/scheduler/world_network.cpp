@@ -48,7 +48,7 @@ void WorldSimulation::stand_still(JobIndex index, RunPlan& plan) {
     plan.steps = 0;
     plan.stands_still = true;
     ++outcome_.network_stalls;
-    record("no_path", index, network_->names(j.broken), j.status.held.front().node, j.steps_left);
+    record("no_path", index, network_->names(j.broken), j.status.held.front().node, j.work.left());
 }
 
 // For people: who stands still at the end, and what would have to be mended.

@@ -207,14 +207,14 @@ void WorldSimulation::change_pace(JobIndex index) {
     j.run_since = now();
     set_step(index);
     record(j.slow_node == no_node ? "pace_changed" : "leaves_slow_node", index, "",
-           j.status.held.front().node, j.steps_left);
+           j.status.held.front().node, j.work.left());
     if (j.stage == Stage::working) return after_steps(index);
     const RunPlan before = std::exchange(j.run, {});
     j.run.step = j.step.duration();
     if (j.slow_node != no_node) {
         j.run.last_stall = kind.checkpoint_stall;
     } else {
-        j.run.steps = j.steps_left;
+        j.run.steps = j.work.left();
         j.run.interval = before.interval;
         j.run.stall = before.stall;
         j.run.done = before.interval > 0 ? into % before.interval : 0;

@@ -40,7 +40,7 @@ WorldSimulation::WorldSimulation(CampaignEngine& engine, const WorldRun& run, Wo
       needs_(run.spec.partitions.size()) {
     RY_CHECK(jobs_.size() < UINT32_MAX / kinds);
     for (JobIndex i = 0; i < jobs_.size(); ++i) {
-        RY_CHECK(total_steps(i) > job(i).done);
+        RY_CHECK(run.spec.steps_of(job(i)) > job(i).done);
         RY_CHECK(i == 0 || job(i - 1).goes_on || job(i - 1).submit <= job(i).submit);
     }
     if (WorldJobStrikes::any(run.causes)) {
@@ -155,7 +155,8 @@ void WorldSimulation::submit_next() {
     const bool first = goes_on();
     while (submitted_ < jobs_.size() && job(submitted_).submit <= now() && goes_on() == first) {
         const JobIndex index = submitted_++;
-        jobs_.begin(index).steps_left = total_steps(index) - job(index).done;
+        jobs_.begin(index, {ledger_, job(index).kind, outcome_.runs[index],
+                            spec().steps_of(job(index)), job(index).done});
         auto why = scheduler_->never(index);
         if (!why) why = power_.never(index);
         if (why) {
@@ -255,10 +256,6 @@ void WorldSimulation::release(JobIndex index) {
 
 // ---- running ----
 
-std::int64_t WorldSimulation::total_steps(JobIndex index) const {
-    return spec().steps_of(job(index));
-}
-
 Duration WorldSimulation::until_own_failure(JobIndex index) {
     const WorldJobKind& kind = spec().kinds[job(index).kind];
     const Rate rate{kind.own_failure_rate_per_gpu.per_second *
@@ -293,8 +290,8 @@ void WorldSimulation::start_run(JobIndex index) {
     j.stage = kind.saving ? Stage::setting_up : Stage::whole;
     if (kind.saving) parts_->of(index, job(index).kind, job(index).gpus, j.status.held);
     if (j.stage == Stage::whole) {
-        if (!goes_on && j.steps_left < total_steps(index)) j.run.restore = kind.restore;
-        j.run.steps = j.steps_left;
+        if (!goes_on && j.work.done() > 0) j.run.restore = kind.restore;
+        j.run.steps = j.work.left();
         j.run.stall = kind.checkpoint_stall;
         j.run.interval = j.save_every;
     }
@@ -302,7 +299,7 @@ void WorldSimulation::start_run(JobIndex index) {
     if (!result.started) result.first_start = now();
     result.started = true;
     ++result.starts;
-    record("started", index, "", j.status.held.front().node, j.steps_left);
+    record("started", index, "", j.status.held.front().node, j.work.left());
     for (WorldListener* each : run_.listeners) each->started(index, now(), j.status.held);
 
     for (const NodeIndex node : cluster_.ailing(j.status.held)) {
@@ -404,7 +401,7 @@ void WorldSimulation::settle_run(JobIndex index, Unsaved unsaved, const StateLos
         parts->suspended = true;
         parts->checkpointer.went_back_to(parts->checkpointer.newest().steps);
     }
-    forget_if_clean(index);
+    jobs_[index].work.forget_if_clean();
     jobs_[index].storm.reset();
     jobs_[index].phase_since = now();
     engine_.cancel(jobs_[index].event);
@@ -425,13 +422,13 @@ void WorldSimulation::book_run_until(JobIndex index, Instant end, Unsaved unsave
     RunProgress p = j.run.after(elapsed);
     const Duration carried = std::exchange(j.carried, {});
     p.partial += carried;
-    const PartsByGroup gpus = parts_by_group(index, j.status.held);
-    book(index, gpus, Category::health_check, p.prolog);
-    book(index, gpus, Category::restart, p.restart);
-    book(index, gpus, Category::restore, p.restore);
-    book(index, gpus, Category::data_wait, p.first_batch);
-    book(index, gpus, j.run.stands_still ? Category::storm_stall : Category::checkpoint_stall,
-         p.stall);
+    const WorldWork::Parts gpus = parts_by_group(index, j.status.held);
+    j.work.book(gpus, Category::health_check, p.prolog);
+    j.work.book(gpus, Category::restart, p.restart);
+    j.work.book(gpus, Category::restore, p.restore);
+    j.work.book(gpus, Category::data_wait, p.first_batch);
+    j.work.book(gpus, j.run.stands_still ? Category::storm_stall : Category::checkpoint_stall,
+                p.stall);
     outcome_.runs[index].held += elapsed + carried;
     outcome_.runs[index].contention += j.step.contention * p.steps;
     for (const SharedLinks::Share& share : j.waits_for) {
@@ -441,47 +438,24 @@ void WorldSimulation::book_run_until(JobIndex index, Instant end, Unsaved unsave
             seconds(j.step.contention) * share.share *
             static_cast<double>(p.steps * job(index).gpus);
     }
-    j.open.add(p.steps, gpus, j.step);
-    j.steps_left -= p.steps;
-    const std::int64_t done = done_steps(index);
-    if (p.saved > 0) keep_until(index, done - p.steps + p.saved);
+    j.work.add(p.steps, gpus, j.step);
+    if (p.saved > 0) j.work.keep_until(j.work.done() - p.steps + p.saved);
     if (unsaved == Unsaved::kept) {
-        keep_until(index, done);
-        return book_partial(index, gpus, p.partial);
+        j.work.keep_until(j.work.done());
+        return j.work.book_partial(gpus, j.step, p.partial);
     }
-    book(index, gpus, Category::lost_work, p.partial);
+    j.work.book(gpus, Category::lost_work, p.partial);
     if (unsaved == Unsaved::lost) lose_unsaved(index, loss);
-}
-
-// The oldest of them.
-void WorldSimulation::keep_until(JobIndex index, std::int64_t steps) {
-    std::int64_t kept = kept_steps(index);
-    const auto suspect = suspects_.find(index);
-    const std::int64_t sound = suspect == suspects_.end() ? INT64_MAX : suspect->second.clean;
-    jobs_[index].open.take_oldest(steps - kept, [&](const Done& done) {
-        const std::int64_t clean = std::clamp(sound - kept, std::int64_t{0}, done.steps);
-        keep(index, {clean, done.by, done.each}, true);
-        keep(index, {done.steps - clean, done.by, done.each}, false);
-        kept += done.steps;
-    });
-}
-
-// The newest of them.
-void WorldSimulation::lose_after(JobIndex index, std::int64_t steps) {
-    jobs_[index].open.take_newest(done_steps(index) - steps, [&](const Done& done) {
-        book(index, done.by, Category::lost_work, done.time());
-        outcome_.runs[index].lost_steps += done.steps;
-        jobs_[index].steps_left += done.steps;
-    });
 }
 
 // Its processes are gone, or more than these: it goes back to what is left.
 void WorldSimulation::lose_unsaved(JobIndex index, const StateLoss& loss) {
     WorldParts::Parts* parts = parts_of(index);
-    if (parts == nullptr) return lose_after(index, kept_steps(index));
+    if (parts == nullptr) return jobs_[index].work.lose_after(jobs_[index].work.kept());
     parts->checkpointer.fail(loss);
     parts->suspended = false;
-    lose_after(index, std::max(parts->checkpointer.newest().steps, kept_steps(index)));
+    jobs_[index].work.lose_after(
+        std::max(parts->checkpointer.newest().steps, jobs_[index].work.kept()));
 }
 
 // What the job loses when one of its nodes leaves.
@@ -490,45 +464,13 @@ StateLoss WorldSimulation::loss_of(JobIndex index, NodeIndex node) const {
     return parts ? StateLoss{StateLoss::Scope::node, parts->slot_of(node)} : StateLoss{};
 }
 
-WorldSimulation::PartsByGroup WorldSimulation::parts_by_group(JobIndex index,
-                                                              const Allocation& gpus) const {
-    PartsByGroup out(run_.spec.groups.size());
+WorldWork::Parts WorldSimulation::parts_by_group(JobIndex index, const Allocation& gpus) const {
+    WorldWork::Parts out(run_.spec.groups.size());
     cluster_.each_run(gpus, [&](const NodeRun& run, bool) {
         out[cluster_.node(run.first).group] += run.gpus * run.count;
     });
     for (std::int64_t& sum : out) sum = parts(index, sum);
     return out;
-}
-
-void WorldSimulation::book(JobIndex index, const PartsByGroup& parts, Category category,
-                           Duration time) {
-    for (std::size_t g = 0; g < parts.size(); ++g) {
-        ledger_.book(g, job(index).kind, category, parts[g], time);
-    }
-}
-
-void WorldSimulation::book_steps(JobIndex index, const Done& done) {
-    for (const auto& [category, part] : step_parts) {
-        book(index, done.by, category, done.each.*part * done.steps);
-    }
-}
-
-// Steps are kept; those of a job whose numbers are wrong, until somebody finds out.
-void WorldSimulation::keep(JobIndex index, const Done& done, bool clean) {
-    if (done.steps == 0) return;
-    outcome_.runs[index].kept += done.time();
-    outcome_.runs[index].kept_steps += done.steps;
-    if (clean) return book_steps(index, done);
-    suspects_.at(index).kept.push_back(done);
-}
-
-// A step cut off, that nobody will do again: in the order of a step's parts.
-void WorldSimulation::book_partial(JobIndex index, const PartsByGroup& parts, Duration partial) {
-    for (const auto& [category, part] : step_parts) {
-        const Duration spent = std::min(jobs_[index].step.*part, partial);
-        partial -= spent;
-        book(index, parts, category, spent);
-    }
 }
 
 // What a job that holds GPUs without running has done since its phase began.
@@ -548,7 +490,7 @@ void WorldSimulation::book_phase(JobIndex index) {
         default:
             return;
     }
-    book(index, parts_by_group(index, j.status.held), category, span);
+    j.work.book(parts_by_group(index, j.status.held), category, span);
     outcome_.runs[index].held += span;
 }
 
@@ -619,17 +561,18 @@ void WorldSimulation::after_epilog(JobIndex index) {
         result.over = true;
         result.end = now();
         result.how = j.next.how;
-        keep_until(index, done_steps(index));
+        j.work.keep_until(j.work.done());
         if (parts_) parts_->forget(index);
-        if (accept_suspect(index) && j.next.how == JobEnd::completed) ++outcome_.corrupted_results;
-        record("over", index, job_end_name(j.next.how), no_node, j.steps_left);
+        if (j.work.accept_suspect() && j.next.how == JobEnd::completed)
+            ++outcome_.corrupted_results;
+        record("over", index, job_end_name(j.next.how), no_node, j.work.left());
         jobs_.end(index);
         if (++over_ == jobs_.size() && run_.end == Instant::max()) engine_.stop();
         return;
     }
     ++j.status.restarts;
     j.status.phase = WorldPhase::pending;
-    record("requeued", index, job_end_name(j.next.how), no_node, j.steps_left);
+    record("requeued", index, job_end_name(j.next.how), no_node, j.work.left());
     if (j.next.eligible > now()) {
         schedule(j.next.eligible, eligible, index);
     } else {
@@ -649,7 +592,7 @@ void WorldSimulation::suspend(JobIndex index) {
     j.status.held = held;  // what it comes back to
     j.status.phase = WorldPhase::suspended;
     suspended_.push_back(index);
-    record("suspended", index, "", no_node, j.steps_left);
+    record("suspended", index, "", no_node, j.work.left());
     scheduler_->released(index);
 }
 
@@ -687,7 +630,7 @@ void WorldSimulation::struck(NodeIndex node, const Strike& strike) {
         settle_run(index, Unsaved::lost, loss);
         j.failed_node = node;
         j.status.phase = WorldPhase::stalled;
-        record("interruption", index, cause.name, node, j.steps_left);
+        record("interruption", index, cause.name, node, j.work.left());
         schedule_for(index, now() + cause.detection, notices);
     }
     if (idle) ++outcome_.strikes_on_idle;
@@ -760,8 +703,8 @@ void WorldSimulation::end_campaign() {
             if (run_.off_at_end && j.status.phase == WorldPhase::suspended)
                 lose_unsaved(index, off);
         }
-        keep_until(index, done_steps(index));
-        accept_suspect(index);
+        j.work.keep_until(j.work.done());
+        j.work.accept_suspect();
     }
     count_jobs();
     if (parts_) parts_->end(outcome_);
@@ -803,7 +746,7 @@ void WorldSimulation::promise(JobIndex index, Instant start) {
 
 void WorldSimulation::note(const char* what, JobIndex index, NodeIndex node) {
     if (index != no_world_job) {
-        record(what, index, "", node, jobs_[index].steps_left);
+        record(what, index, "", node, jobs_[index].work.left());
     } else if (run_.events != nullptr) {
         run_.events->push_back({now(), what, "", static_cast<std::int64_t>(node), 0, -1});
     }

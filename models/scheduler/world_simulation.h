@@ -12,6 +12,7 @@
 #include "models/scheduler/world_parts.h"
 #include "models/scheduler/world_progress.h"
 #include "models/scheduler/world_repair.h"
+#include "models/scheduler/world_work.h"
 #include "sim/check.h"
 
 namespace railyard {
@@ -101,8 +102,6 @@ class WorldSimulation : public WorldView,
         Instant eligible{};
         JobEnd how = JobEnd::completed;
     };
-    using PartsByGroup = std::vector<std::int64_t>;
-    using Done = OpenSteps<PartsByGroup>::Done;
     // By a storm, until its pace changes.
     struct HeldUp {
         NodeIndex node = 0;  // whose NIC pauses
@@ -111,14 +110,15 @@ class WorldSimulation : public WorldView,
         bool pace_changes = false;  // at the end of that step
     };
     struct Job {
+        explicit Job(WorldWork of_it) : work(std::move(of_it)) {}
+
         WorldJobStatus status;
         RunPlan run;
         Stage stage = Stage::whole;
         std::int64_t save_every = 0;  // steps
         Instant run_since{};          // of the plan: it began, or its pace has changed
         StepTime step;
-        std::int64_t steps_left = 0;
-        OpenSteps<PartsByGroup> open;
+        WorldWork work;
         Instant own_failure = Instant::max();
         Instant sends_from = Instant::max();        // of a run that shares links
         std::vector<SharedLinks::Share> waits_for;  // with this step
@@ -143,7 +143,9 @@ class WorldSimulation : public WorldView,
         explicit LiveJobs(std::size_t jobs) : jobs_(jobs) {}
         std::size_t size() const { return jobs_.size(); }  // of all
         bool live(JobIndex job) const { return jobs_[job] != nullptr; }
-        Job& begin(JobIndex job) { return *(jobs_[job] = std::make_unique<Job>()); }
+        void begin(JobIndex job, WorldWork work) {
+            jobs_[job] = std::make_unique<Job>(std::move(work));
+        }
         void end(JobIndex job) { jobs_[job].reset(); }
         Job& operator[](JobIndex job) const {
             RY_CHECK(live(job));
@@ -152,13 +154,6 @@ class WorldSimulation : public WorldView,
 
       private:
         std::vector<std::unique_ptr<Job>> jobs_;
-    };
-
-    // What a job whose numbers are wrong keeps, as long as nobody knows.
-    struct Suspect {
-        std::size_t corruption = 0;
-        std::int64_t clean = 0;  // steps of the job that a checkpoint from before holds
-        std::vector<Done> kept{};
     };
 
     void schedule(Instant at, Kind kind, std::uint32_t index);
@@ -176,7 +171,6 @@ class WorldSimulation : public WorldView,
     std::int64_t parts(JobIndex index, std::int64_t gpus) const {
         return gpus * spec().parts_of(job(index));
     }
-    std::int64_t total_steps(JobIndex job) const;
     std::vector<JobIndex> reached_by_storm(NodeIndex node, const Strike& strike) const;
     bool steps_now(JobIndex job) const;
     void hold_up(JobIndex job, NodeIndex node, const Strike& strike);
@@ -196,12 +190,6 @@ class WorldSimulation : public WorldView,
     void change_paces_on_links();
     Duration until_own_failure(JobIndex job);
     void expect_end(JobIndex job);
-    std::int64_t done_steps(JobIndex job) const { return total_steps(job) - jobs_[job].steps_left; }
-    std::int64_t kept_steps(JobIndex job) const {  // that nothing can take away any more
-        return done_steps(job) - jobs_[job].open.count();
-    }
-    void keep_until(JobIndex job, std::int64_t steps);
-    void lose_after(JobIndex job, std::int64_t steps);
     void lose_unsaved(JobIndex job, const StateLoss& loss);
     void keep_what_lasts(JobIndex job);
     WorldParts::Parts* parts_of(JobIndex job) const { return parts_ ? parts_->find(job) : nullptr; }
@@ -239,17 +227,10 @@ class WorldSimulation : public WorldView,
     void book_run(JobIndex job, Unsaved unsaved, const StateLoss& loss = {});
     void book_run_until(JobIndex job, Instant end, Unsaved unsaved, const StateLoss& loss = {});
     // Time of these GPUs, for a job.
-    PartsByGroup parts_by_group(JobIndex job, const Allocation& gpus) const;
-    void book(JobIndex job, const PartsByGroup& parts, Category category, Duration time);
-    void book_steps(JobIndex job, const Done& done);
-    void keep(JobIndex job, const Done& done, bool clean);
+    WorldWork::Parts parts_by_group(JobIndex job, const Allocation& gpus) const;
     void corrupt(JobIndex job, std::size_t corruption);
-    void forget_if_clean(JobIndex job);
     void meet_corruption(JobIndex job);
     void go_back(JobIndex job, NodeIndex node, std::size_t cause);
-    bool lose_suspect(JobIndex job);
-    bool accept_suspect(JobIndex job);
-    void book_partial(JobIndex job, const PartsByGroup& parts, Duration partial);
     void book_phase(JobIndex job);
     void stop(JobIndex job, Unsaved unsaved);
     void leave(JobIndex job, const Next& next);
@@ -272,7 +253,6 @@ class WorldSimulation : public WorldView,
     std::unique_ptr<WorldScheduler> scheduler_;
     LiveJobs jobs_;
     std::vector<JobIndex> suspended_;
-    std::map<JobIndex, Suspect> suspects_;
     JobIndex submitted_ = 0;
     JobIndex over_ = 0;
     bool deciding_ = false;

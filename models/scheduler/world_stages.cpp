@@ -62,39 +62,39 @@ void WorldSimulation::end_stage(JobIndex index) {
 // Its state is in GPU memory and saved: as if it had saved just now.
 void WorldSimulation::begin_interval(JobIndex index) {
     WorldParts::Parts& parts = *parts_of(index);
-    parts.checkpointer.was_read(done_steps(index));
-    if (parts.feed) parts.feed->resume_at(done_steps(index));
+    parts.checkpointer.was_read(jobs_[index].work.done());
+    if (parts.feed) parts.feed->resume_at(jobs_[index].work.done());
     begin_work(index);
 }
 
 std::int64_t WorldSimulation::steps_to_save(JobIndex index) const {
     const Job& j = jobs_[index];
     const Saver& saver = parts_of(index)->checkpointer;
-    if (!saver.saves()) return std::max<std::int64_t>(1, j.steps_left);
+    if (!saver.saves()) return std::max<std::int64_t>(1, j.work.left());
     const std::int64_t every = saver.spec().interval_wall > Duration{} ? 0 : j.save_every;
-    const std::int64_t done = done_steps(index);
+    const std::int64_t done = jobs_[index].work.done();
     return saver.due(done, every) ? 0 : saver.steps_until_due(done, every, j.step.duration());
 }
 
 // To the next save, or to the end.
 void WorldSimulation::begin_work(JobIndex index) {
     Job& j = jobs_[index];
-    if (j.slow_node != no_node && j.steps_left > 0) return part_with_slow_node(index);
+    if (j.slow_node != no_node && j.work.left() > 0) return part_with_slow_node(index);
     std::optional<DataFeed>& feed = parts_of(index)->feed;
     if (feed) {
         feed->change(DataFeed::Use::steps);
-        feed->look_at_epoch(done_steps(index));
+        feed->look_at_epoch(jobs_[index].work.done());
     }
     if (feed && !feed->ready()) {
         set_step(index);
         return begin_stage(index, Stage::first_batch, {.first_batch = open_ended});
     }
-    if (feed) feed->look_at_caches(done_steps(index));
+    if (feed) feed->look_at_caches(jobs_[index].work.done());
     set_step(index);
     RunPlan plan;
-    plan.steps = std::min(j.steps_left, steps_to_save(index));
-    if (feed) plan.steps = std::min(plan.steps, feed->steps_ahead(done_steps(index)));
-    plan.ends_safe = plan.steps == j.steps_left;
+    plan.steps = std::min(j.work.left(), steps_to_save(index));
+    if (feed) plan.steps = std::min(plan.steps, feed->steps_ahead(jobs_[index].work.done()));
+    plan.ends_safe = plan.steps == j.work.left();
     j.rerouted = false;
     if (j.cut_off) stand_still(index, plan);
     begin_stage(index, Stage::working, plan);
@@ -103,10 +103,10 @@ void WorldSimulation::begin_work(JobIndex index) {
 
 // All that are done are whole.
 void WorldSimulation::after_steps(JobIndex index) {
-    if (auto& feed = parts_of(index)->feed) feed->look_at_epoch(done_steps(index));
+    if (auto& feed = parts_of(index)->feed) feed->look_at_epoch(jobs_[index].work.done());
     const bool saves = steps_to_save(index) == 0 || jobs_[index].slow_node != no_node;
-    const bool unsaved = parts_of(index)->checkpointer.unsaved(done_steps(index)) > 0;
-    saves&& unsaved&& jobs_[index].steps_left > 0 ? begin_save(index) : begin_work(index);
+    const bool unsaved = parts_of(index)->checkpointer.unsaved(jobs_[index].work.done()) > 0;
+    saves&& unsaved&& jobs_[index].work.left() > 0 ? begin_save(index) : begin_work(index);
 }
 
 // What is left of the step under way takes as long as things are now.
@@ -138,7 +138,7 @@ void WorldSimulation::resume_step(JobIndex index, Duration partial) {
     // A step that has waited long enough, as things are now, is over.
     parts.wait = std::max(parts.extra_wait(j.step.data_wait), partial - j.step.duration());
     j.step.data_wait += parts.wait;
-    begin_stage(index, Stage::working, {.steps = 1, .ends_safe = j.steps_left == 1}, partial);
+    begin_stage(index, Stage::working, {.steps = 1, .ends_safe = j.work.left() == 1}, partial);
 }
 
 void WorldSimulation::first_batch_there(JobIndex index) {
@@ -154,7 +154,7 @@ void WorldSimulation::first_batch_there(JobIndex index) {
 void WorldSimulation::begin_save(JobIndex index) {
     WorldParts::Parts& parts = *parts_of(index);
     begin_stage(index, Stage::saving, {.last_stall = open_ended});
-    if (parts.checkpointer.save(done_steps(index), jobs_[index].slow_node != no_node)) {
+    if (parts.checkpointer.save(jobs_[index].work.done(), jobs_[index].slow_node != no_node)) {
         begin_transfer(index);
     }
 }
@@ -186,15 +186,15 @@ void WorldSimulation::copies_lost(JobIndex index) {
     book_free();
     if (reads && transfer_of(index) != nullptr) leave_links(index);
     if (reads) book_stage(index);
-    const std::int64_t before = j.steps_left;
+    const std::int64_t before = j.work.left();
     lose_unsaved(index, {});
-    record("data_lost", index, "storage", no_node, j.steps_left - before);
+    record("data_lost", index, "storage", no_node, j.work.left() - before);
     if (reads) end_stage(index);
 }
 
 // What is in a store stays there.
 void WorldSimulation::keep_what_lasts(JobIndex index) {
-    if (!goes_back_far_) keep_until(index, parts_of(index)->checkpointer.stored_steps());
+    if (!goes_back_far_) jobs_[index].work.keep_until(parts_of(index)->checkpointer.stored_steps());
 }
 
 void WorldSimulation::moved_on(JobIndex index) {
@@ -203,7 +203,7 @@ void WorldSimulation::moved_on(JobIndex index) {
     Saver& saver = parts_of(index)->checkpointer;
     const Saver::Waits come = saver.come();
     if (come == Saver::Waits::buffer) {
-        saver.begin_stall(done_steps(index), jobs_[index].slow_node != no_node);
+        saver.begin_stall(jobs_[index].work.done(), jobs_[index].slow_node != no_node);
         begin_transfer(index);
     } else if (come == Saver::Waits::upload) {
         book_stage(index);
@@ -217,7 +217,7 @@ void WorldSimulation::part_with_slow_node(JobIndex index) {
     if (!parts.checkpointer.idle()) {
         begin_stage(index, Stage::saving, {.last_stall = open_ended});
         parts.checkpointer.wait_for(Saver::Waits::upload);
-    } else if (parts.checkpointer.lasting_steps() < done_steps(index)) {
+    } else if (parts.checkpointer.lasting_steps() < jobs_[index].work.done()) {
         begin_save(index);
     } else {
         left_slow_node(index);

@@ -71,7 +71,7 @@ void WorldSimulation::hold_up(JobIndex index, NodeIndex node, const Strike& stri
     rest.prolog = rest.restart = rest.restore = rest.first_batch = {};
     j.storm = std::make_unique<HeldUp>(std::move(held));
     j.pace_changes_at = now() + cause.storm->stall;
-    record("storm", index, cause.name, node, j.steps_left);
+    record("storm", index, cause.name, node, j.work.left());
     const RunPlan still{.step = j.run.step, .stands_still = true};
     if (j.stage == Stage::working) return begin_stage(index, Stage::working, still);
     j.run = still;

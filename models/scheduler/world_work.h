@@ -1,0 +1,69 @@
+#pragma once
+// The steps of one of many jobs: which it has done, which of them are kept or lost, and where their time is
+// booked.
+//
+// A step is open from its end until it is kept, oldest first, or lost, newest first. A silent corruption
+// makes the steps after it suspect: those that are kept all the same are booked only when the job has gone
+// back behind them, or when nobody will find out any more.
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "models/scheduler/world.h"
+
+namespace railyard {
+
+class WorldWork {
+  public:
+    using Parts = std::vector<std::int64_t>;  // of GPUs, by group of nodes
+
+    // For a job of a kind that has `done` of its `total` steps. References must outlive it.
+    WorldWork(WorldLedger& ledger, std::size_t kind, WorldJobRun& run, std::int64_t total,
+              std::int64_t done)
+        : ledger_(ledger), kind_(kind), run_(run), total_(total), done_(done) {}
+
+    std::int64_t done() const { return done_; }
+    std::int64_t left() const { return total_ - done_; }
+    std::int64_t kept() const { return done_ - open_.count(); }  // nothing takes these away
+
+    // Time of these GPUs.
+    void book(const Parts& parts, Category category, Duration time);
+    // A step cut off, that nobody will do again: in the order of a step's parts.
+    void book_partial(const Parts& parts, const StepTime& step, Duration partial);
+
+    void add(std::int64_t steps, const Parts& parts, const StepTime& each);
+    // The first so many of all; or none but these are left.
+    void keep_until(std::int64_t steps);
+    void lose_after(std::int64_t steps);
+
+    // One corruption at a time: what is wrong already gets no worse. The first `clean` steps are right.
+    void suspect(std::size_t corruption, std::int64_t clean);
+    std::optional<std::size_t> corruption() const;
+    // The job does not run: what it has is right if nothing that is wrong was kept.
+    void forget_if_clean();
+    // Somebody has found out: what was kept of the wrong steps is lost. How many are right, if any are wrong.
+    std::optional<std::int64_t> lose_suspect();
+    // Nobody has. True if any of what is kept is wrong.
+    bool accept_suspect();
+
+  private:
+    using Done = OpenSteps<Parts>::Done;
+    struct Suspect {
+        std::size_t corruption = 0;
+        std::int64_t clean = 0;
+        std::vector<Done> kept{};
+    };
+    void book_steps(const Done& done);
+    void keep(const Done& done, bool clean);
+
+    WorldLedger& ledger_;
+    std::size_t kind_;
+    WorldJobRun& run_;
+    std::int64_t total_;
+    std::int64_t done_;
+    OpenSteps<Parts> open_;
+    std::unique_ptr<Suspect> suspect_;  // of few jobs
+};
+
+}  // namespace railyard
