@@ -1,6 +1,7 @@
 #include "models/scheduler/world.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "models/scheduler/world_simulation.h"
 #include "sim/cancel.h"
@@ -34,6 +35,14 @@ Duration time_limit(const WorldSpec& spec, const WorldJob& job) {
     if (limit == Duration{}) limit = partition.limit_max;
     constexpr Duration year = std::chrono::hours(24 * 365);  // as Slurm plans a job without a limit
     return limit > Duration{} ? limit : year;
+}
+
+void WorldRun::record(Instant now, const char* kind, JobIndex job, std::string cause, NodeIndex node,
+                      std::int64_t steps) const {
+    if (events == nullptr) return;
+    events->push_back({now, kind, std::move(cause),
+                       node == no_node ? -1 : static_cast<std::int64_t>(node), steps,
+                       job == no_world_job ? -1 : jobs.jobs[job].id});
 }
 
 WorldRunResult run_world(const WorldRun& run) {

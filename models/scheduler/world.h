@@ -100,6 +100,10 @@ struct WorldRun {
     std::vector<WorldListener*> listeners{};
     std::vector<CampaignEvent>* events = nullptr;
     bool off_at_end = false;  // what runs then stops, and loses what no store has
+
+    // An event of a job, or of no_world_job, for whoever asked for them.
+    void record(Instant now, const char* kind, JobIndex job, std::string cause, NodeIndex node,
+                std::int64_t steps) const;
 };
 struct WorldRunResult {
     WorldOutcome outcome;

@@ -172,6 +172,15 @@ std::vector<JobIndex> WorldCluster::jobs_on(NodeIndex node) const {
     return alone_[node] == no_world_job ? jobs_[node] : std::vector<JobIndex>{alone_[node]};
 }
 
+std::vector<std::int64_t> WorldCluster::parts_by_group(const Allocation& gpus,
+                                                       std::int64_t parts_each) const {
+    std::vector<std::int64_t> out(nodes_.back().group + 1);
+    each_run(gpus, [&](const NodeRun& run, bool) {
+        out[node(run.first).group] += run.gpus * run.count * parts_each;
+    });
+    return out;
+}
+
 std::vector<NodeIndex> WorldCluster::ailing(const Allocation& gpus) const {
     std::vector<NodeIndex> out;
     for (const NodeRun& run : gpus.runs()) {

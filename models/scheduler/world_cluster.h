@@ -86,6 +86,8 @@ class WorldCluster {
     bool in_use(NodeIndex node) const {
         return alone_[node] != no_world_job || !jobs_[node].empty();
     }
+    // GPUs of an allocation, each of them so many parts, by group of nodes.
+    std::vector<std::int64_t> parts_by_group(const Allocation& gpus, std::int64_t parts_each) const;
     // Nodes that are not both up and sound.
     const NodeSet& ailing() const { return ailing_; }
     // Those of an allocation, in its order.

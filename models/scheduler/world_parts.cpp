@@ -62,6 +62,17 @@ void WorldParts::Parts::run(bool steps, bool processes) {
                             : DataFeed::Use::loaders_only);
 }
 
+void WorldParts::Parts::stop() {
+    checkpointer.wait_for(Saver::Waits::nothing);
+    run(false, false);
+}
+
+void WorldParts::Parts::suspend() {
+    checkpointer.fail({});  // who stands still sends nothing
+    suspended = true;
+    checkpointer.went_back_to(checkpointer.newest().steps);
+}
+
 std::int64_t WorldParts::Parts::slot_of(NodeIndex node) const {
     return std::ranges::find(slots_, node) - slots_.begin();
 }
@@ -103,11 +114,6 @@ WorldParts::Parts& WorldParts::of(JobIndex job, std::uint32_t kind, std::int64_t
     Parts& parts = *slots_[known->second].parts;
     parts.place(held);
     return parts;
-}
-
-WorldParts::Parts* WorldParts::find(JobIndex job) const {
-    const auto found = slot_of_.find(job);
-    return found == slot_of_.end() ? nullptr : slots_[found->second].parts.get();
 }
 
 // Whoever takes the slot next drops them: they may be what calls.

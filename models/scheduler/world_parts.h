@@ -42,6 +42,8 @@ class WorldParts : public CampaignEngine::Component, FailingStore::DataOwner {
         // To or from the shared store, while it saves or comes back; nullptr: nothing.
         const TransferSpec* waits_for(bool saving) const;
         void run(bool steps, bool processes);  // in which the loaders live
+        void stop();                           // the job waits for nothing any more
+        void suspend();                        // its state stays in GPU memory
         // Beside what a step waits for data with the store to itself, `counted` of which it has by now.
         Duration extra_wait(Duration counted) const {
             return feed ? feed->extra_wait(counted) : Duration{};
@@ -76,7 +78,6 @@ class WorldParts : public CampaignEngine::Component, FailingStore::DataOwner {
 
     // The parts of a job that starts; made when it starts for the first time.
     Parts& of(JobIndex job, std::uint32_t kind, std::int64_t gpus, const Allocation& held);
-    Parts* find(JobIndex job) const;
     void forget(JobIndex job);  // it is over
     void start();
     void end(WorldOutcome& outcome);  // counts what the stores hold and have lost; call once

@@ -63,9 +63,11 @@ class WorldRepair : public NodeFaults, public FailureSource::Target, public Slow
     bool answers(NodeIndex node) const {
         return !cluster_.node(node).broken || !causes_[cause(node)].silences;
     }
-    // The conditions of slow parts, as bits.
-    std::uint32_t slow_conditions(NodeIndex node) const {
-        return slow_ ? slow_->conditions(node) : 0;
+    // The conditions of slow parts of these nodes, as bits.
+    std::uint32_t slow_conditions(const Allocation& held) const {
+        std::uint32_t out = 0;
+        for (const NodeShare& share : held) out |= slow_ ? slow_->conditions(share.node) : 0;
+        return out;
     }
     // A job has begun to run there.
     void compare(NodeIndex node) {

@@ -19,39 +19,24 @@ std::unique_ptr<WorldScheduler> make_scheduler(const std::string& name, WorldVie
     RY_UNREACHABLE("a scheduler that the scenario's reader lets pass");
 }
 
-bool has_time_limit(const WorldSpec& spec, const WorldJob& job) {
-    const PartitionSpec& partition = spec.partitions[job.partition];
-    return std::max({job.limit, partition.limit_default, partition.limit_max}) > Duration{};
-}
-
 }  // namespace
 
 WorldSimulation::WorldSimulation(CampaignEngine& engine, const WorldRun& run, WorldLedger& ledger)
-    : engine_(engine),
-      run_(run),
+    : run_(run),
       ledger_(ledger),
-      id_(engine.add(*this, "world")),
+      clock_{engine, engine.add(*this, "world")},
       cluster_(run.spec),
       power_(run.spec, run.jobs.jobs),
       repair_(engine, run.spec, run.causes, cluster_, *this, run.seed, run.replica),
       books_(run.spec, cluster_, ledger),
       scheduler_(make_scheduler(run.spec.scheduler, *this)),
       jobs_(run.jobs.jobs.size()),
-      needs_(run.spec.partitions.size()) {
-    RY_CHECK(jobs_.size() < UINT32_MAX / kinds);
+      needs_(run.spec.partitions.size()),
+      runs_(clock_, *this, run, repair_, jobs_, submitted_, outcome_, *this) {
+    RY_CHECK(jobs_.size() < UINT32_MAX / WorldClock::kinds);
     for (JobIndex i = 0; i < jobs_.size(); ++i) {
         RY_CHECK(run.spec.steps_of(job(i)) > job(i).done);
         RY_CHECK(i == 0 || job(i - 1).goes_on || job(i - 1).submit <= job(i).submit);
-    }
-    if (WorldJobStrikes::any(run.causes)) {
-        job_strikes_.emplace(engine, *this, run.causes, repair_, run.seed, run.replica);
-    }
-    if (std::ranges::any_of(run.spec.kinds, &WorldJobKind::has_parts)) {
-        parts_.emplace(engine, run, *this);
-    }
-    goes_back_far_ = run.store || std::ranges::any_of(run.causes, &FailureCause::silent);
-    if (run.network != nullptr && run.network->any()) {
-        network_.emplace(engine, *run.network, *this, run.seed, run.replica);
     }
     outcome_.runs.resize(jobs_.size());
     outcome_.contention_by = ContentionByKind(run.spec.kinds.size());
@@ -65,75 +50,55 @@ const WorldJobStatus& WorldSimulation::status(JobIndex job) const {
 }
 
 void WorldSimulation::start() {
-    if (jobs_.size() > 0) schedule(std::max(job(0).submit, Instant{}), submission, 0);
+    if (jobs_.size() > 0)
+        clock_.schedule(std::max(job(0).submit, Instant{}), WorldClock::submission, 0);
     for (std::uint32_t i = 0; i < spec().reservations.size(); ++i) {
-        schedule(spec().reservations[i].start, window_begins, i);
+        clock_.schedule(spec().reservations[i].start, WorldClock::window_begins, i);
     }
     repair_.start(scheduler_->heartbeat());
-    if (network_) network_->start();
-    if (parts_) parts_->start();
-    for (WorldListener* each : run_.listeners) each->begins(engine_, repair_);
-}
-
-void WorldSimulation::schedule(Instant at, Kind kind, std::uint32_t index) {
-    engine_.schedule(at, id_, index * kinds + kind);
-}
-
-void WorldSimulation::schedule_for(JobIndex job, Instant at, Kind kind) {
-    jobs_[job].event = engine_.schedule_cancellable(at, id_, job * kinds + kind);
-}
-
-void WorldSimulation::wake_at(Instant at) {
-    schedule(at, decision, 0);
+    runs_.start_clock();
+    for (WorldListener* each : run_.listeners) each->begins(clock_.engine, repair_);
 }
 
 void WorldSimulation::decide_soon() {
     if (deciding_) return;
     deciding_ = true;
-    schedule(now(), decision, 0);
+    clock_.schedule(now(), WorldClock::decision, 0);
 }
 
 void WorldSimulation::handle(std::uint32_t event) {
     book_free();
-    const std::uint32_t index = event / kinds;
-    switch (event % kinds) {
-        case submission:
+    const std::uint32_t index = event / WorldClock::kinds;
+    const auto kind = static_cast<WorldClock::Kind>(event % WorldClock::kinds);
+    switch (kind) {
+        case WorldClock::submission:
             submit_next();
             break;
-        case eligible:
+        case WorldClock::eligible:
             wait(index, now());
             break;
-        case prolog_fails:
+        case WorldClock::prolog_fails:
             prolog_finds(index);
             break;
-        case run_ends:
-            end_run(index);
-            break;
-        case notices:
+        case WorldClock::notices:
             book_phase(index);
             jobs_[index].status.phase = WorldPhase::gathering;
             scheduler_->failed(index, jobs_[index].failed_node);
             decide_soon();
             break;
-        case epilog_ends:
+        case WorldClock::epilog_ends:
             after_epilog(index);
             break;
-        case decision:
+        case WorldClock::decision:
             deciding_ = false;
             scheduler_->schedule();
             break;
-        case window_begins:
-        case window_ends:
-            open_window(index, event % kinds == window_begins);
-            break;
-        case sends:
-            join_links(index);
-            break;
-        case links_change:
-            change_paces_on_links();
+        case WorldClock::window_begins:
+        case WorldClock::window_ends:
+            open_window(index, kind == WorldClock::window_begins);
             break;
         default:
-            RY_UNREACHABLE("a kind of event that the world schedules");
+            runs_.handle(kind, index);
     }
 }
 
@@ -155,8 +120,9 @@ void WorldSimulation::submit_next() {
     const bool first = goes_on();
     while (submitted_ < jobs_.size() && job(submitted_).submit <= now() && goes_on() == first) {
         const JobIndex index = submitted_++;
-        jobs_.begin(index, {ledger_, job(index).kind, outcome_.runs[index],
-                            spec().steps_of(job(index)), job(index).done});
+        const WorldJob& it = job(index);
+        WorldWork work(ledger_, it.kind, outcome_.runs[index], spec().steps_of(it), it.done);
+        jobs_.begin(index, {it, spec().kinds[it.kind], std::move(work)});
         auto why = scheduler_->never(index);
         if (!why) why = power_.never(index);
         if (why) {
@@ -170,7 +136,7 @@ void WorldSimulation::submit_next() {
     }
     if (submitted_ == jobs_.size()) return;
     const Instant next = now() + Duration(first ? 1 : 0);  // they have been placed by then
-    schedule(std::max(job(submitted_).submit, next), submission, 0);
+    clock_.schedule(std::max(job(submitted_).submit, next), WorldClock::submission, 0);
 }
 
 void WorldSimulation::wait(JobIndex index, Instant since) {
@@ -219,7 +185,7 @@ void WorldSimulation::give_back(JobIndex index, const Allocation& gpus) {
 }
 
 void WorldSimulation::bind(JobIndex index, const Allocation& gpus) {
-    Job& j = jobs_[index];
+    LiveJob& j = jobs_[index];
     const bool stalled = j.status.phase == WorldPhase::stalled;
     RY_CHECK(stalled || j.status.phase == WorldPhase::waiting ||
              j.status.phase == WorldPhase::gathering);
@@ -227,17 +193,17 @@ void WorldSimulation::bind(JobIndex index, const Allocation& gpus) {
     take(index, gpus);
     if (stalled) return;  // its other processes have yet to notice
     j.status.phase = WorldPhase::gathering;
-    if (j.status.gpus == job(index).gpus) start_run(index);
+    if (j.status.gpus == job(index).gpus) runs_.start(index);
 }
 
 void WorldSimulation::unbind(JobIndex index, NodeIndex node) {
-    Job& j = jobs_[index];
+    LiveJob& j = jobs_[index];
     RY_CHECK(j.status.phase == WorldPhase::gathering || j.status.phase == WorldPhase::stalled);
     book_phase(index);
-    if (parts_of(index) != nullptr) lose_unsaved(index, loss_of(index, node));
+    j.lose_copies(j.loss_of(node));
     give_back(index, j.status.held.erase(node));
     if (j.status.held.empty()) {
-        engine_.cancel(j.event);
+        clock_.engine.cancel(j.event);
         j.status.phase = WorldPhase::waiting;
         power_.give_back(index);
     }
@@ -254,228 +220,9 @@ void WorldSimulation::release(JobIndex index) {
     decide_soon();
 }
 
-// ---- running ----
-
-Duration WorldSimulation::until_own_failure(JobIndex index) {
-    const WorldJobKind& kind = spec().kinds[job(index).kind];
-    const Rate rate{kind.own_failure_rate_per_gpu.per_second *
-                    static_cast<double>(job(index).gpus)};
-    if (rate.per_second <= 0) return Duration::max();
-    // A stream of its own for each run: what one job meets moves no other.
-    RandomStream stream(
-        run_.seed, run_.replica,
-        fmt::format("job/{}/{}/{}", kind.name, job(index).id, jobs_[index].own_failures++));
-    return stream.interarrival(rate);
-}
-
-void WorldSimulation::start_run(JobIndex index) {
-    Job& j = jobs_[index];
-    const WorldJobKind& kind = spec().kinds[job(index).kind];
-    WorldJobRun& result = outcome_.runs[index];
-    j.status.phase = WorldPhase::running;
-    const bool goes_on = job(index).goes_on && result.starts == 0;
-    j.status.started = j.run_since = j.phase_since = now();
-    if (goes_on) j.status.started -= *job(index).goes_on;
-    j.pace_changes_at = Instant::max();
-    j.slow_node = no_node;
-    set_step(index);
-    const Duration step = j.step.duration();
-    j.save_every = kind.checkpoint_steps;
-    if (j.save_every == 0 && kind.checkpoint_interval > Duration{} && !kind.by_wall_clock) {
-        j.save_every = ceil_div(kind.checkpoint_interval.count(), step.count());
-    }
-    j.run = {};
-    if (!goes_on) j.run = {.prolog = spec().health.prolog_time, .restart = kind.restart};
-    j.run.step = step;
-    j.stage = kind.saving ? Stage::setting_up : Stage::whole;
-    if (kind.saving) parts_->of(index, job(index).kind, job(index).gpus, j.status.held);
-    if (j.stage == Stage::whole) {
-        if (!goes_on && j.work.done() > 0) j.run.restore = kind.restore;
-        j.run.steps = j.work.left();
-        j.run.stall = kind.checkpoint_stall;
-        j.run.interval = j.save_every;
-    }
-    j.rerouted = false;
-    if (!result.started) result.first_start = now();
-    result.started = true;
-    ++result.starts;
-    record("started", index, "", j.status.held.front().node, j.work.left());
-    for (WorldListener* each : run_.listeners) each->started(index, now(), j.status.held);
-
-    for (const NodeIndex node : cluster_.ailing(j.status.held)) {
-        if (!cluster_.node(node).broken) continue;
-        if (spec().health.prolog) {
-            schedule_for(index, now() + j.run.prolog, prolog_fails);
-            j.pace_changes_at = now();  // and nothing else will
-        } else {
-            j.failed_node = node;
-            ++outcome_.interruptions[repair_.cause(node)];
-            ++result.interruptions;
-            settle_run(index, Unsaved::lost);
-            j.status.phase = WorldPhase::stalled;
-            schedule_for(index, now() + repair_.detection(node), notices);
-        }
-        return;
-    }
-    if (j.cut_off && j.stage == Stage::whole) stand_still(index, j.run);
-    const Duration failure = until_own_failure(index);
-    j.own_failure = failure < Instant::max() - now() ? now() + failure : Instant::max();
-    expect_end(index);
-    if (job_strikes_) job_strikes_->started(index);
-    if (j.stage == Stage::whole) send_from(index, now() + j.run.setup());
-    meet_corruption(index);
-    if (spec().slowdowns.empty()) return;
-    for (const NodeShare& share : j.status.held) repair_.compare(share.node);
-}
-
-void WorldSimulation::expect_end(JobIndex index) {
-    Job& j = jobs_[index];
-    const auto at = [](Instant from, Duration after) {
-        return after < Instant::max() - from ? from + after : Instant::max();
-    };
-    const Instant done = at(j.run_since, j.run.finish_after());
-    // What Slurm takes for a limit where none is given ends nobody that can't go on.
-    const bool for_ever = j.run.stands_still && !has_time_limit(spec(), job(index));
-    const Instant limit =
-        for_ever ? Instant::max() : at(j.status.started, time_limit(spec(), job(index)));
-    const Instant first = std::min({done, limit, j.own_failure, j.pace_changes_at});
-    const bool leaves =
-        j.slow_node != no_node && j.pace_changes_at == Instant::max() && j.stage == Stage::whole;
-    const bool last = j.stage == Stage::whole || (j.stage == Stage::working && j.run.ends_safe);
-    j.run_end = first == done            ? (!last    ? RunEnd::stage_over
-                                            : leaves ? RunEnd::left_slow_node
-                                                     : RunEnd::done)
-                : first == limit         ? RunEnd::limit
-                : first == j.own_failure ? RunEnd::own_failure
-                                         : RunEnd::new_pace;
-    if (first < Instant::max()) schedule_for(index, first, run_ends);
-}
-
-void WorldSimulation::end_run(JobIndex index) {
-    Job& j = jobs_[index];
-    const WorldJobKind& kind = spec().kinds[job(index).kind];
-    switch (j.run_end) {
-        case RunEnd::done:
-            stop(index, Unsaved::kept);
-            leave(index, {.how = JobEnd::completed});
-            break;
-        case RunEnd::limit:
-            stop(index, kind.resubmit ? Unsaved::lost : Unsaved::kept);
-            leave(index, {.waits = kind.resubmit, .eligible = now(), .how = JobEnd::timeout});
-            break;
-        case RunEnd::own_failure:
-            ++outcome_.own_failures;
-            ++outcome_.runs[index].interruptions;
-            record("interruption", index, "job", no_node, 0);
-            settle_run(index, Unsaved::lost);
-            j.status.phase = WorldPhase::gathering;
-            scheduler_->failed(index, no_node);
-            break;
-        case RunEnd::new_pace:
-            change_pace(index);
-            return;
-        case RunEnd::left_slow_node:
-            left_slow_node(index);
-            return;
-        case RunEnd::stage_over:
-            end_stage(index);
-            return;
-    }
-    decide_soon();
-}
-
-void WorldSimulation::left_slow_node(JobIndex index) {
-    settle_run(index, parts_of(index) == nullptr ? Unsaved::kept : Unsaved::lost);
-    jobs_[index].status.phase = WorldPhase::gathering;
-    scheduler_->failed(index, jobs_[index].slow_node);
-    decide_soon();
-}
-
-// The run is over.
-void WorldSimulation::settle_run(JobIndex index, Unsaved unsaved, const StateLoss& loss) {
-    WorldParts::Parts* parts = parts_of(index);
-    leave_stage(index);
-    book_run(index, unsaved, loss);
-    if (parts != nullptr && unsaved == Unsaved::held_in_memory) {
-        parts->checkpointer.fail({});  // who stands still sends nothing
-        parts->suspended = true;
-        parts->checkpointer.went_back_to(parts->checkpointer.newest().steps);
-    }
-    jobs_[index].work.forget_if_clean();
-    jobs_[index].storm.reset();
-    jobs_[index].phase_since = now();
-    engine_.cancel(jobs_[index].event);
-    leave_links(index);
-    if (job_strikes_) job_strikes_->stopped(index);
-    for (WorldListener* each : run_.listeners) each->stopped(index, now());
-}
-
-// Since it began, or its pace changed last.
-void WorldSimulation::book_run(JobIndex index, Unsaved unsaved, const StateLoss& loss) {
-    book_run_until(index, now(), unsaved, loss);
-}
-
-void WorldSimulation::book_run_until(JobIndex index, Instant end, Unsaved unsaved,
-                                     const StateLoss& loss) {
-    Job& j = jobs_[index];
-    const Duration elapsed = end - j.run_since;
-    RunProgress p = j.run.after(elapsed);
-    const Duration carried = std::exchange(j.carried, {});
-    p.partial += carried;
-    const WorldWork::Parts gpus = parts_by_group(index, j.status.held);
-    j.work.book(gpus, Category::health_check, p.prolog);
-    j.work.book(gpus, Category::restart, p.restart);
-    j.work.book(gpus, Category::restore, p.restore);
-    j.work.book(gpus, Category::data_wait, p.first_batch);
-    j.work.book(gpus, j.run.stands_still ? Category::storm_stall : Category::checkpoint_stall,
-                p.stall);
-    outcome_.runs[index].held += elapsed + carried;
-    outcome_.runs[index].contention += j.step.contention * p.steps;
-    for (const SharedLinks::Share& share : j.waits_for) {
-        const auto by =
-            share.job % static_cast<JobIndex>(jobs_.size());  // its steps, or its uploads
-        outcome_.contention_by.at(job(index).kind, job(by).kind) +=
-            seconds(j.step.contention) * share.share *
-            static_cast<double>(p.steps * job(index).gpus);
-    }
-    j.work.add(p.steps, gpus, j.step);
-    if (p.saved > 0) j.work.keep_until(j.work.done() - p.steps + p.saved);
-    if (unsaved == Unsaved::kept) {
-        j.work.keep_until(j.work.done());
-        return j.work.book_partial(gpus, j.step, p.partial);
-    }
-    j.work.book(gpus, Category::lost_work, p.partial);
-    if (unsaved == Unsaved::lost) lose_unsaved(index, loss);
-}
-
-// Its processes are gone, or more than these: it goes back to what is left.
-void WorldSimulation::lose_unsaved(JobIndex index, const StateLoss& loss) {
-    WorldParts::Parts* parts = parts_of(index);
-    if (parts == nullptr) return jobs_[index].work.lose_after(jobs_[index].work.kept());
-    parts->checkpointer.fail(loss);
-    parts->suspended = false;
-    jobs_[index].work.lose_after(
-        std::max(parts->checkpointer.newest().steps, jobs_[index].work.kept()));
-}
-
-// What the job loses when one of its nodes leaves.
-StateLoss WorldSimulation::loss_of(JobIndex index, NodeIndex node) const {
-    const WorldParts::Parts* parts = parts_of(index);
-    return parts ? StateLoss{StateLoss::Scope::node, parts->slot_of(node)} : StateLoss{};
-}
-
-WorldWork::Parts WorldSimulation::parts_by_group(JobIndex index, const Allocation& gpus) const {
-    WorldWork::Parts out(run_.spec.groups.size());
-    cluster_.each_run(gpus, [&](const NodeRun& run, bool) {
-        out[cluster_.node(run.first).group] += run.gpus * run.count;
-    });
-    for (std::int64_t& sum : out) sum = parts(index, sum);
-    return out;
-}
-
 // What a job that holds GPUs without running has done since its phase began.
 void WorldSimulation::book_phase(JobIndex index) {
-    Job& j = jobs_[index];
+    LiveJob& j = jobs_[index];
     const Duration span = now() - std::exchange(j.phase_since, now());
     Category category = Category::partial_hold;
     switch (j.status.phase) {
@@ -490,33 +237,46 @@ void WorldSimulation::book_phase(JobIndex index) {
         default:
             return;
     }
-    j.work.book(parts_by_group(index, j.status.held), category, span);
+    j.work.book(cluster_.parts_by_group(j.status.held, spec().parts_of(j.job)), category, span);
     outcome_.runs[index].held += span;
 }
 
 // ---- stopping ----
 
+void WorldSimulation::run_over(JobIndex index, bool at_limit) {
+    const bool again = at_limit && spec().kinds[job(index).kind].resubmit;
+    stop(index, again ? Unsaved::lost : Unsaved::kept);
+    leave(index, {again, now(), at_limit ? JobEnd::timeout : JobEnd::completed});
+    decide_soon();
+}
+
+void WorldSimulation::run_failed(JobIndex index, NodeIndex node) {
+    jobs_[index].status.phase = WorldPhase::gathering;
+    scheduler_->failed(index, node);
+    decide_soon();
+}
+
 void WorldSimulation::stop(JobIndex index, Unsaved unsaved) {
-    Job& j = jobs_[index];
+    LiveJob& j = jobs_[index];
     if (j.status.phase == WorldPhase::running) {
-        settle_run(index, unsaved);
+        runs_.stop(index, unsaved);
     } else {
         book_phase(index);
-        engine_.cancel(j.event);
-        lose_unsaved(index, {});  // it was suspended, and is not to go on
+        clock_.engine.cancel(j.event);
+        j.lose_unsaved({});  // it was suspended, and is not to go on
         std::erase(suspended_, index);
     }
 }
 
 void WorldSimulation::halt(JobIndex index) {
     RY_CHECK(jobs_[index].status.phase == WorldPhase::running);
-    settle_run(index, Unsaved::lost);
+    runs_.stop(index, Unsaved::lost);
     jobs_[index].status.phase = WorldPhase::gathering;
 }
 
 void WorldSimulation::requeue(JobIndex index, Instant eligible_at, JobEnd otherwise) {
     const WorldJobKind& kind = spec().kinds[job(index).kind];
-    Job& j = jobs_[index];
+    LiveJob& j = jobs_[index];
     stop(index, Unsaved::lost);
     if (otherwise == JobEnd::preempted) ++outcome_.preemptions;
     const bool again = kind.requeue && j.status.restarts < kind.restarts_max;
@@ -529,30 +289,28 @@ void WorldSimulation::end(JobIndex index, JobEnd how) {
     leave(index, {.how = how});
 }
 
-void WorldSimulation::leave(JobIndex index, const Next& next) {
-    Job& j = jobs_[index];
+void WorldSimulation::leave(JobIndex index, const LiveJob::Next& next) {
+    LiveJob& j = jobs_[index];
     j.next = next;
     const bool ran = !j.status.held.empty();
     j.status.phase = WorldPhase::completing;
     j.phase_since = now();
     if (next.how != JobEnd::refused) scheduler_->leaving(index);
     if (ran && spec().health.epilog_time > Duration{}) {
-        schedule_for(index, now() + spec().health.epilog_time, epilog_ends);
+        clock_.schedule_end(j, now() + spec().health.epilog_time, WorldClock::epilog_ends, index);
     } else {
         after_epilog(index);
     }
 }
 
 void WorldSimulation::after_epilog(JobIndex index) {
-    Job& j = jobs_[index];
+    LiveJob& j = jobs_[index];
     book_phase(index);
     if (spec().health.epilog) {
         const Allocation held = j.status.held;
         for (const NodeIndex node : cluster_.ailing(held)) repair_.diagnose(node, held);
     }
-    if (j.next.waits && parts_of(index) != nullptr) {
-        lose_unsaved(index, {StateLoss::Scope::all_nodes});
-    }
+    if (j.next.waits) j.lose_copies({StateLoss::Scope::all_nodes});
     release(index);
     if (j.next.how != JobEnd::refused) scheduler_->released(index);
     if (!j.next.waits) {
@@ -562,19 +320,19 @@ void WorldSimulation::after_epilog(JobIndex index) {
         result.end = now();
         result.how = j.next.how;
         j.work.keep_until(j.work.done());
-        if (parts_) parts_->forget(index);
+        runs_.forget(index);
         if (j.work.accept_suspect() && j.next.how == JobEnd::completed)
             ++outcome_.corrupted_results;
-        record("over", index, job_end_name(j.next.how), no_node, j.work.left());
+        record("over", index, job_end_name(j.next.how));
         jobs_.end(index);
-        if (++over_ == jobs_.size() && run_.end == Instant::max()) engine_.stop();
+        if (++over_ == jobs_.size() && run_.end == Instant::max()) clock_.engine.stop();
         return;
     }
     ++j.status.restarts;
     j.status.phase = WorldPhase::pending;
-    record("requeued", index, job_end_name(j.next.how), no_node, j.work.left());
+    record("requeued", index, job_end_name(j.next.how));
     if (j.next.eligible > now()) {
-        schedule(j.next.eligible, eligible, index);
+        clock_.schedule(j.next.eligible, WorldClock::eligible, index);
     } else {
         wait(index, now());
     }
@@ -583,25 +341,25 @@ void WorldSimulation::after_epilog(JobIndex index) {
 // ---- suspension ----
 
 void WorldSimulation::suspend(JobIndex index) {
-    Job& j = jobs_[index];
+    LiveJob& j = jobs_[index];
     RY_CHECK(j.status.phase == WorldPhase::running);
-    settle_run(index, Unsaved::held_in_memory);
+    runs_.stop(index, Unsaved::held_in_memory);
     ++outcome_.preemptions;
     const Allocation held = j.status.held;
     release(index);
     j.status.held = held;  // what it comes back to
     j.status.phase = WorldPhase::suspended;
     suspended_.push_back(index);
-    record("suspended", index, "", no_node, j.work.left());
+    record("suspended", index);
     scheduler_->released(index);
 }
 
 void WorldSimulation::resume(JobIndex index) {
-    Job& j = jobs_[index];
+    LiveJob& j = jobs_[index];
     RY_CHECK(j.status.phase == WorldPhase::suspended);
     std::erase(suspended_, index);
     take(index, std::exchange(j.status.held, {}));
-    start_run(index);
+    runs_.start(index);
 }
 
 // ---- failures ----
@@ -616,22 +374,22 @@ void WorldSimulation::struck(NodeIndex node, const Strike& strike) {
     const FailureCause& cause = run_.causes[strike.cause];
     bool idle = true;
     for (const JobIndex index : cluster_.jobs_on(node)) {
-        Job& j = jobs_[index];
+        LiveJob& j = jobs_[index];
         if (cause.remedy == Remedy::restart && strike.job.value_or(index) != index) continue;
         if (j.status.phase == WorldPhase::stalled) idle = false;  // by another node, or this one
-        const StateLoss loss = cause.remedy == Remedy::restart ? StateLoss{} : loss_of(index, node);
+        const StateLoss loss = cause.remedy == Remedy::restart ? StateLoss{} : j.loss_of(node);
         if (j.status.phase != WorldPhase::running) {
-            if (parts_of(index) != nullptr) lose_unsaved(index, loss);
+            j.lose_copies(loss);
             continue;
         }
         idle = false;
         ++outcome_.interruptions[strike.cause];
         ++outcome_.runs[index].interruptions;
-        settle_run(index, Unsaved::lost, loss);
+        runs_.stop(index, Unsaved::lost, loss);
         j.failed_node = node;
         j.status.phase = WorldPhase::stalled;
-        record("interruption", index, cause.name, node, j.work.left());
-        schedule_for(index, now() + cause.detection, notices);
+        record("interruption", index, cause.name, node);
+        clock_.schedule_end(j, now() + cause.detection, WorldClock::notices, index);
     }
     if (idle) ++outcome_.strikes_on_idle;
     if (cause.remedy != Remedy::restart) lose_suspended(node);
@@ -669,10 +427,48 @@ void WorldSimulation::open_window(std::uint32_t index, bool begins) {
         books_.set_maintenance(static_cast<NodeIndex>(r.first_node + i), begins);
     }
     if (begins) {
-        schedule(now() + r.length, window_ends, index);
-        if (r.every > Duration{}) schedule(now() + r.every, window_begins, index);
+        clock_.schedule(now() + r.length, WorldClock::window_ends, index);
+        if (r.every > Duration{})
+            clock_.schedule(now() + r.every, WorldClock::window_begins, index);
     }
     decide_soon();
+}
+
+void WorldSimulation::corruption_found(std::size_t corruption, NodeIndex node,
+                                       const Strike& strike) {
+    book_free();
+    std::vector<JobIndex> affected;
+    for (JobIndex index = 0; index < submitted_; ++index) {
+        const auto has = jobs_.live(index) ? jobs_[index].work.corruption() : std::nullopt;
+        const bool on_it = has && jobs_[index].status.held.has(node);
+        if (has == corruption || on_it) affected.push_back(index);
+    }
+    for (const JobIndex index : affected) go_back(index, node, strike.cause);
+    if (node != no_node && run_.causes[strike.cause].remedy != Remedy::restart) {
+        lose_suspended(node);
+    }
+    decide_soon();
+}
+
+// To the newest checkpoint from before. A job that is done does not.
+void WorldSimulation::go_back(JobIndex index, NodeIndex node, std::size_t cause) {
+    LiveJob& j = jobs_[index];
+    const bool running = j.status.phase == WorldPhase::running;
+    const bool done = j.status.phase == WorldPhase::completing && !j.next.waits;
+    if (done || !j.work.corruption()) return;
+    if (running) {
+        ++outcome_.interruptions[cause];
+        ++outcome_.runs[index].interruptions;
+        runs_.stop(index, Unsaved::lost);
+    } else {
+        j.lose_unsaved({});
+    }
+    if (!j.lose_suspect() && !running) return;
+    ++outcome_.corruptions_found;
+    record("corruption_found", index, run_.causes[cause].name, node);
+    if (!running) return;
+    j.status.phase = WorldPhase::gathering;
+    scheduler_->failed(index, j.status.held.has(node) ? node : no_node);
 }
 
 // ---- the books ----
@@ -684,7 +480,8 @@ void WorldSimulation::book_free() {
         const JobIndex first = scheduler_->first(p);
         needs_[p] = {};
         if (first == no_world_job || !power_.fits(first)) continue;
-        needs_[p] = {parts(first, job(first).gpus - status(first).gpus), spec().pool(job(first))};
+        needs_[p] = {(job(first).gpus - status(first).gpus) * spec().parts_of(job(first)),
+                     spec().pool(job(first))};
     }
     books_.book(now(), needs_);
 }
@@ -693,30 +490,23 @@ void WorldSimulation::end_campaign() {
     book_free();
     for (JobIndex index = 0; index < submitted_; ++index) {
         if (!jobs_.live(index)) continue;
-        Job& j = jobs_[index];
+        LiveJob& j = jobs_[index];
         const StateLoss off{StateLoss::Scope::all_nodes};
         if (j.status.phase == WorldPhase::running) {
             outcome_.runs[index].runs_since = j.status.started;
-            settle_run(index, run_.off_at_end ? Unsaved::lost : Unsaved::kept, off);
+            runs_.stop(index, run_.off_at_end ? Unsaved::lost : Unsaved::kept, off);
         } else {
             book_phase(index);
-            if (run_.off_at_end && j.status.phase == WorldPhase::suspended)
-                lose_unsaved(index, off);
+            if (run_.off_at_end && j.status.phase == WorldPhase::suspended) j.lose_unsaved(off);
         }
         j.work.keep_until(j.work.done());
         j.work.accept_suspect();
     }
     count_jobs();
-    if (parts_) parts_->end(outcome_);
     outcome_.node_busy = books_.node_busy();
     outcome_.stranded = books_.stranded();
     outcome_.stuck = scheduler_->stuck();
-    if (network_) {
-        const std::string still = waits_for_network();
-        if (!outcome_.stuck.empty() && !still.empty()) outcome_.stuck += "\n";
-        outcome_.stuck += still;
-        outcome_.network_outages = network_->outages();
-    }
+    runs_.end_campaign();
     outcome_.nodes = repair_.counts();
     outcome_.repairs = repair_.repairs();
     outcome_.nodes_blamed = repair_.nodes_blamed();
@@ -745,19 +535,7 @@ void WorldSimulation::promise(JobIndex index, Instant start) {
 }
 
 void WorldSimulation::note(const char* what, JobIndex index, NodeIndex node) {
-    if (index != no_world_job) {
-        record(what, index, "", node, jobs_[index].work.left());
-    } else if (run_.events != nullptr) {
-        run_.events->push_back({now(), what, "", static_cast<std::int64_t>(node), 0, -1});
-    }
-}
-
-void WorldSimulation::record(const char* kind, JobIndex index, std::string cause, NodeIndex node,
-                             std::int64_t steps) {
-    if (run_.events == nullptr) return;
-    run_.events->push_back({now(), kind, std::move(cause),
-                            node == no_node ? -1 : static_cast<std::int64_t>(node), steps,
-                            job(index).id});
+    run_.record(now(), what, index, "", node, index == no_world_job ? 0 : jobs_[index].work.left());
 }
 
 }  // namespace railyard

@@ -5,47 +5,25 @@
 #include <memory>
 #include <utility>
 
-#include "models/scheduler/world_simulation.h"
+#include "models/scheduler/world_runs.h"
 
 namespace railyard {
 
-// Those on the NIC's node, and those that share a link with these: their packets stand in the same queues.
-std::vector<JobIndex> WorldSimulation::reached_by_storm(NodeIndex node,
-                                                        const Strike& strike) const {
-    std::vector<JobIndex> out;
-    for (const JobIndex index : cluster_.jobs_on(node)) {
-        if (strike.job.value_or(index) != index) continue;
-        out.push_back(index);
-        if (!links_.has(index)) continue;
-        for (const SharedLinks::Member other : links_.beside(index)) {
-            if (other < jobs_.size()) out.push_back(other);
-        }
-    }
-    std::sort(out.begin(), out.end());
-    out.erase(std::unique(out.begin(), out.end()), out.end());
-    return out;
-}
-
-// True when a step is under way, neither a stall nor what comes before the first step.
-bool WorldSimulation::steps_now(JobIndex index) const {
-    const Job& j = jobs_[index];
-    if (j.status.phase != WorldPhase::running || j.run.stands_still) return false;
-    if (j.stage != Stage::whole && j.stage != Stage::working) return false;
-    const Duration elapsed = now() - j.run_since;
-    const RunProgress p = j.run.after(elapsed);
-    return elapsed >= j.run.setup() && !p.saving && p.steps < j.run.steps;
-}
-
-void WorldSimulation::storm(NodeIndex node, const Strike& strike) {
-    book_free();
+void WorldRuns::storm(NodeIndex node, const Strike& strike) {
+    owner_.book_free();
     const Storm& storm = *run_.causes[strike.cause].storm;
     bool idle = true;
     bool held_there = false;  // a job on the node
     bool felt = false;
-    for (const JobIndex index : reached_by_storm(node, strike)) {
-        if (jobs_[index].status.phase != WorldPhase::running) continue;
+    std::vector<JobIndex> reached;
+    for (const JobIndex index : cluster_.jobs_on(node)) {
+        if (strike.job.value_or(index) == index) reached.push_back(index);
+    }
+    links_.add_beside(reached);  // their packets stand in the same queues
+    for (const JobIndex index : reached) {
+        if (!jobs_[index].runs()) continue;
         idle = false;
-        if (!steps_now(index)) continue;
+        if (!jobs_[index].steps_now(clock_.now())) continue;
         felt = true;
         held_there = held_there || jobs_[index].status.held.has(node);
         hold_up(index, node, strike);
@@ -57,12 +35,12 @@ void WorldSimulation::storm(NodeIndex node, const Strike& strike) {
 }
 
 // What is done of the step under way is not lost.
-void WorldSimulation::hold_up(JobIndex index, NodeIndex node, const Strike& strike) {
-    Job& j = jobs_[index];
+void WorldRuns::hold_up(JobIndex index, NodeIndex node, const Strike& strike) {
+    LiveJob& j = jobs_[index];
     const FailureCause& cause = run_.causes[strike.cause];
-    const RunProgress p = j.run.after(now() - j.run_since);
-    engine_.cancel(j.event);
-    book_run_until(index, now() - p.partial, Unsaved::held_in_memory);
+    const RunProgress p = j.run.after(clock_.now() - j.run_since);
+    clock_.engine.cancel(j.event);
+    book_until(index, clock_.now() - p.partial, Unsaved::held_in_memory);
     j.carried = p.partial;
     HeldUp held{node, strike, j.run, j.pace_changes_at < Instant::max()};
     RunPlan& rest = held.rest;
@@ -70,25 +48,25 @@ void WorldSimulation::hold_up(JobIndex index, NodeIndex node, const Strike& stri
     rest.steps -= p.steps;
     rest.prolog = rest.restart = rest.restore = rest.first_batch = {};
     j.storm = std::make_unique<HeldUp>(std::move(held));
-    j.pace_changes_at = now() + cause.storm->stall;
-    record("storm", index, cause.name, node, j.work.left());
+    j.pace_changes_at = clock_.now() + cause.storm->stall;
+    record("storm", index, cause.name, node);
     const RunPlan still{.step = j.run.step, .stands_still = true};
-    if (j.stage == Stage::working) return begin_stage(index, Stage::working, still);
+    if (j.stage == RunStage::working) return begin_stage(index, RunStage::working, still);
     j.run = still;
-    j.run_since = now();
+    j.run_since = clock_.now();
     expect_end(index);
 }
 
-void WorldSimulation::storm_over(JobIndex index) {
-    Job& j = jobs_[index];
+void WorldRuns::storm_over(JobIndex index) {
+    LiveJob& j = jobs_[index];
     const HeldUp held = *std::exchange(j.storm, nullptr);
     const bool fatal = run_.causes[held.strike.cause].storm->fatal;
     const bool on_it = j.status.held.has(held.node);
     if (fatal && on_it && repair_.break_down(held.node, held.strike)) return;
     const Duration carried = std::exchange(j.carried, {});
-    book_run(index, Unsaved::held_in_memory);
-    j.run_since = now();
-    if (j.stage == Stage::working) {
+    book_until(index, clock_.now(), Unsaved::held_in_memory);
+    j.run_since = clock_.now();
+    if (j.stage == RunStage::working) {
         return carried > Duration{} ? resume_step(index, carried) : after_steps(index);
     }
     j.run = held.rest;

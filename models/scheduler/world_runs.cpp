@@ -1,0 +1,333 @@
+#include "models/scheduler/world_runs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/integers.h"
+
+namespace railyard {
+
+namespace {
+
+bool has_time_limit(const WorldSpec& spec, const WorldJob& job) {
+    const PartitionSpec& partition = spec.partitions[job.partition];
+    return std::max({job.limit, partition.limit_default, partition.limit_max}) > Duration{};
+}
+
+}  // namespace
+
+WorldRuns::WorldRuns(const WorldClock& clock, const WorldView& world, const WorldRun& run,
+                     WorldRepair& repair, LiveJobs& jobs, const JobIndex& submitted,
+                     WorldOutcome& outcome, Owner& owner)
+    : clock_(clock),
+      run_(run),
+      cluster_(world.cluster()),
+      repair_(repair),
+      jobs_(jobs),
+      submitted_(submitted),
+      outcome_(outcome),
+      owner_(owner),
+      links_(clock, run, repair, jobs, *this),
+      goes_back_far_(run.store || std::ranges::any_of(run.causes, &FailureCause::silent)) {
+    if (WorldJobStrikes::any(run.causes)) {
+        strikes_.emplace(clock.engine, world, run.causes, repair, run.seed, run.replica);
+    }
+    if (std::ranges::any_of(run_.spec.kinds, &WorldJobKind::has_parts)) {
+        parts_.emplace(clock.engine, run, *this);
+    }
+}
+
+void WorldRuns::start_clock() {
+    links_.start();
+    if (parts_) parts_->start();
+}
+
+void WorldRuns::end_campaign() {
+    if (parts_) parts_->end(outcome_);
+    const std::string still = links_.waiting(submitted_);
+    if (!outcome_.stuck.empty() && !still.empty()) outcome_.stuck += "\n";
+    outcome_.stuck += still;
+    outcome_.network_outages = links_.outages();
+}
+
+void WorldRuns::handle(WorldClock::Kind kind, JobIndex job) {
+    switch (kind) {
+        case WorldClock::run_ends:
+            return end_run(job);
+        case WorldClock::sends:
+            return links_.join(job);
+        case WorldClock::links_change:
+            return links_.settle();
+        default:
+            RY_UNREACHABLE("a kind of event that the world schedules");
+    }
+}
+
+void WorldRuns::network_changed() {
+    owner_.book_free();
+    links_.network_changed(submitted_);
+}
+
+Duration WorldRuns::until_own_failure(JobIndex index) {
+    LiveJob& j = jobs_[index];
+    const Rate rate{j.kind.own_failure_rate_per_gpu.per_second * static_cast<double>(j.job.gpus)};
+    if (rate.per_second <= 0) return Duration::max();
+    // A stream of its own for each run: what one job meets moves no other.
+    RandomStream stream(run_.seed, run_.replica,
+                        fmt::format("job/{}/{}/{}", j.kind.name, j.job.id, j.own_failures++));
+    return stream.interarrival(rate);
+}
+
+void WorldRuns::start(JobIndex index) {
+    LiveJob& j = jobs_[index];
+    const WorldJobKind& kind = j.kind;
+    WorldJobRun& result = outcome_.runs[index];
+    j.status.phase = WorldPhase::running;
+    const bool goes_on = j.job.goes_on && result.starts == 0;
+    j.status.started = j.run_since = j.phase_since = clock_.now();
+    if (goes_on) j.status.started -= *j.job.goes_on;
+    j.pace_changes_at = Instant::max();
+    j.slow_node = no_node;
+    links_.set_step(index);
+    const Duration step = j.step.duration();
+    j.save_every = kind.checkpoint_steps;
+    if (j.save_every == 0 && kind.checkpoint_interval > Duration{} && !kind.by_wall_clock) {
+        j.save_every = ceil_div(kind.checkpoint_interval.count(), step.count());
+    }
+    j.run = {};
+    if (!goes_on) j.run = {.prolog = run_.spec.health.prolog_time, .restart = kind.restart};
+    j.run.step = step;
+    j.stage = kind.saving ? RunStage::setting_up : RunStage::whole;
+    if (kind.saving) j.parts = &parts_->of(index, j.job.kind, j.job.gpus, j.status.held);
+    if (j.stage == RunStage::whole) {
+        if (!goes_on && j.work.done() > 0) j.run.restore = kind.restore;
+        j.run.steps = j.work.left();
+        j.run.stall = kind.checkpoint_stall;
+        j.run.interval = j.save_every;
+    }
+    j.rerouted = false;
+    if (!result.started) result.first_start = clock_.now();
+    result.started = true;
+    ++result.starts;
+    record("started", index, "", j.status.held.front().node);
+    for (WorldListener* each : run_.listeners) each->started(index, clock_.now(), j.status.held);
+
+    if (meets_broken_node(index)) return;
+    if (j.cut_off && j.stage == RunStage::whole) stand_still(index, j.run);
+    const Duration failure = until_own_failure(index);
+    j.own_failure =
+        failure < Instant::max() - clock_.now() ? clock_.now() + failure : Instant::max();
+    expect_end(index);
+    if (strikes_) strikes_->started(index);
+    if (j.stage == RunStage::whole) links_.send_from(index, clock_.now() + j.run.setup());
+    j.work.forget_if_clean();
+    for (const auto& [node, corruption] : repair_.corrupting()) {
+        if (j.status.held.has(node)) j.corrupt(clock_.now(), corruption);
+    }
+    if (run_.spec.slowdowns.empty()) return;
+    for (const NodeShare& share : j.status.held) repair_.compare(share.node);
+}
+
+// The prolog finds it, or the job stalls until it notices.
+bool WorldRuns::meets_broken_node(JobIndex index) {
+    LiveJob& j = jobs_[index];
+    const std::vector<NodeIndex> ailing = cluster_.ailing(j.status.held);
+    const auto node =
+        std::ranges::find_if(ailing, [&](NodeIndex n) { return cluster_.node(n).broken; });
+    if (node == ailing.end()) return false;
+    if (run_.spec.health.prolog) {
+        clock_.schedule_end(j, clock_.now() + j.run.prolog, WorldClock::prolog_fails, index);
+        j.pace_changes_at = clock_.now();  // and nothing else will
+        return true;
+    }
+    j.failed_node = *node;
+    ++outcome_.interruptions[repair_.cause(*node)];
+    ++outcome_.runs[index].interruptions;
+    stop(index, Unsaved::lost);
+    j.status.phase = WorldPhase::stalled;
+    clock_.schedule_end(j, clock_.now() + repair_.detection(*node), WorldClock::notices, index);
+    return true;
+}
+
+void WorldRuns::expect_end(JobIndex index) {
+    LiveJob& j = jobs_[index];
+    const auto at = [](Instant from, Duration after) {
+        return after < Instant::max() - from ? from + after : Instant::max();
+    };
+    const Instant done = at(j.run_since, j.run.finish_after());
+    // What Slurm takes for a limit where none is given ends nobody that can't go on.
+    const bool for_ever = j.run.stands_still && !has_time_limit(run_.spec, j.job);
+    const Instant limit =
+        for_ever ? Instant::max() : at(j.status.started, time_limit(run_.spec, j.job));
+    const Instant first = std::min({done, limit, j.own_failure, j.pace_changes_at});
+    const bool leaves =
+        j.slow_node != no_node && j.pace_changes_at == Instant::max() && j.stage == RunStage::whole;
+    const bool last =
+        j.stage == RunStage::whole || (j.stage == RunStage::working && j.run.ends_safe);
+    j.run_end = first == done            ? (!last    ? RunEnd::stage_over
+                                            : leaves ? RunEnd::left_slow_node
+                                                     : RunEnd::done)
+                : first == limit         ? RunEnd::limit
+                : first == j.own_failure ? RunEnd::own_failure
+                                         : RunEnd::new_pace;
+    if (first < Instant::max()) clock_.schedule_end(j, first, WorldClock::run_ends, index);
+}
+
+void WorldRuns::end_run(JobIndex index) {
+    LiveJob& j = jobs_[index];
+    switch (j.run_end) {
+        case RunEnd::done:
+        case RunEnd::limit:
+            return owner_.run_over(index, j.run_end == RunEnd::limit);
+        case RunEnd::own_failure:
+            ++outcome_.own_failures;
+            ++outcome_.runs[index].interruptions;
+            run_.record(clock_.now(), "interruption", index, "job", no_node, 0);
+            stop(index, Unsaved::lost);
+            return owner_.run_failed(index, no_node);
+        case RunEnd::new_pace:
+            return change_pace(index);
+        case RunEnd::left_slow_node:
+            return left_slow_node(index);
+        case RunEnd::stage_over:
+            return end_stage(index);
+    }
+}
+
+void WorldRuns::left_slow_node(JobIndex index) {
+    stop(index, jobs_[index].parts == nullptr ? Unsaved::kept : Unsaved::lost);
+    owner_.run_failed(index, jobs_[index].slow_node);
+}
+
+void WorldRuns::stop(JobIndex index, Unsaved unsaved, const StateLoss& loss) {
+    LiveJob& j = jobs_[index];
+    if (j.parts != nullptr) {  // what they do from now on changes no step
+        j.stage = RunStage::setting_up;
+        j.parts->stop();
+    }
+    book_until(index, clock_.now(), unsaved, loss);
+    if (j.parts != nullptr && unsaved == Unsaved::held_in_memory) j.parts->suspend();
+    j.work.forget_if_clean();
+    j.storm.reset();
+    j.phase_since = clock_.now();
+    clock_.engine.cancel(j.event);
+    links_.leave(index);
+    if (strikes_) strikes_->stopped(index);
+    for (WorldListener* each : run_.listeners) each->stopped(index, clock_.now());
+}
+
+void WorldRuns::book_until(JobIndex index, Instant end, Unsaved unsaved, const StateLoss& loss) {
+    LiveJob& j = jobs_[index];
+    const Duration elapsed = end - j.run_since;
+    RunProgress p = j.run.after(elapsed);
+    const Duration carried = std::exchange(j.carried, {});
+    p.partial += carried;
+    const WorldWork::Parts gpus = cluster_.parts_by_group(j.status.held, run_.spec.parts_of(j.job));
+    j.work.book(gpus, Category::health_check, p.prolog);
+    j.work.book(gpus, Category::restart, p.restart);
+    j.work.book(gpus, Category::restore, p.restore);
+    j.work.book(gpus, Category::data_wait, p.first_batch);
+    j.work.book(gpus, j.run.stands_still ? Category::storm_stall : Category::checkpoint_stall,
+                p.stall);
+    outcome_.runs[index].held += elapsed + carried;
+    outcome_.runs[index].contention += j.step.contention * p.steps;
+    for (const SharedLinks::Share& share : j.waits_for) {
+        const auto by =
+            share.job % static_cast<JobIndex>(jobs_.size());  // its steps, or its uploads
+        outcome_.contention_by.at(j.job.kind, run_.jobs.jobs[by].kind) +=
+            seconds(j.step.contention) * share.share * static_cast<double>(p.steps * j.job.gpus);
+    }
+    j.work.add(p.steps, gpus, j.step);
+    if (p.saved > 0) j.work.keep_until(j.work.done() - p.steps + p.saved);
+    if (unsaved == Unsaved::kept) {
+        j.work.keep_until(j.work.done());
+        return j.work.book_partial(gpus, j.step, p.partial);
+    }
+    j.work.book(gpus, Category::lost_work, p.partial);
+    if (unsaved == Unsaved::lost) j.lose_unsaved(loss);
+}
+
+void WorldRuns::pace_changed(NodeIndex node) {
+    for (const JobIndex index : cluster_.jobs_on(node)) change_pace_soon(index);
+}
+
+// Those that save leave it, as their scheduler has it; the others go on to their end.
+void WorldRuns::leave_slow_node(NodeIndex node) {
+    owner_.book_free();
+    for (const JobIndex index : cluster_.jobs_on(node)) {
+        LiveJob& j = jobs_[index];
+        if (!j.runs() || j.slow_node != no_node) continue;
+        if (!j.kind.requeue || j.kind.checkpoint_interval == Duration{}) continue;
+        j.slow_node = node;
+        change_pace_soon(index);
+    }
+}
+
+// At the end of the step, or the stall, that is under way.
+void WorldRuns::change_pace_soon(JobIndex index) {
+    LiveJob& j = jobs_[index];
+    if (!j.runs()) return;
+    if (j.storm) {
+        j.storm->pace_changes = true;
+        return;
+    }
+    // It leaves a slow node, moves data, or sets up: what it does next is done at the new pace.
+    if (j.run.steps == 0 && !j.run.stands_still) return;
+    if (j.pace_changes_at < Instant::max()) return;
+    const Duration elapsed = std::max(clock_.now() - j.run_since, j.run.setup());
+    j.pace_changes_at =
+        j.run_since + (j.run.stands_still ? elapsed : j.run.boundary_after(elapsed));
+    clock_.engine.cancel(j.event);
+    expect_end(index);
+}
+
+void WorldRuns::change_pace(JobIndex index) {
+    LiveJob& j = jobs_[index];
+    j.pace_changes_at = Instant::max();
+    if (j.storm) return storm_over(index);
+    const std::int64_t into = j.run.after(clock_.now() - j.run_since).steps + j.run.done;
+    book_until(index, clock_.now(), Unsaved::held_in_memory);
+    const WorldJobKind& kind = j.kind;
+    j.run_since = clock_.now();
+    links_.set_step(index);
+    record(j.slow_node == no_node ? "pace_changed" : "leaves_slow_node", index, "",
+           j.status.held.front().node);
+    if (j.stage == RunStage::working) return after_steps(index);
+    const RunPlan before = std::exchange(j.run, {});
+    j.run.step = j.step.duration();
+    if (j.slow_node != no_node) {
+        j.run.last_stall = kind.checkpoint_stall;
+    } else {
+        j.run.steps = j.work.left();
+        j.run.interval = before.interval;
+        j.run.stall = before.stall;
+        j.run.done = before.interval > 0 ? into % before.interval : 0;
+        if (j.cut_off) stand_still(index, j.run);
+        if (std::exchange(j.rerouted, false)) links_.send_from(index, clock_.now());
+    }
+    expect_end(index);
+}
+
+// Until its pace changes.
+void WorldRuns::stand_still(JobIndex index, RunPlan& plan) {
+    const LiveJob& j = jobs_[index];
+    plan.steps = 0;
+    plan.stands_still = true;
+    ++outcome_.network_stalls;
+    record("no_path", index, links_.broken_on_way(index), j.status.held.front().node);
+}
+
+void WorldRuns::corrupted(NodeIndex node, std::size_t corruption) {
+    for (const JobIndex index : cluster_.jobs_on(node)) {
+        if (jobs_[index].runs()) jobs_[index].corrupt(clock_.now(), corruption);
+    }
+}
+
+// The parts of one that is over do nothing for it any more.
+void WorldRuns::forget(JobIndex index) {
+    if (std::exchange(jobs_[index].parts, nullptr) != nullptr) parts_->forget(index);
+}
+
+}  // namespace railyard
