@@ -52,12 +52,11 @@ WorldRunResult run_world(const WorldRun& run) {
     WorldSimulation world(engine, run, result.ledgers);
     world.start();
     result.ended = run_cancellable(engine, run.end, run.events_max);
-    world.end_campaign();
+    result.outcome = world.end_campaign();
     result.ledger = result.ledgers.total();
     result.simulated = engine.now().time_since_epoch();
     result.events = engine.events();
     result.trajectory = engine.trajectory();
-    result.outcome = world.take_outcome();
     const GpuNanoseconds all =
         GpuNanoseconds{run.spec.gpus() * run.spec.parts_per_gpu()} * result.simulated.count();
     WorldOutcome& out = result.outcome;

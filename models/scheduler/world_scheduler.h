@@ -54,13 +54,17 @@ struct WorldJobStatus {
 // The world as a kind may use it.
 class WorldView {
   public:
+    // References must outlive it.
+    WorldView(const CampaignEngine& engine, const WorldSpec& spec,
+              const std::vector<WorldJob>& jobs)
+        : cluster_(spec), engine_(engine), spec_(spec), all_(jobs) {}
     virtual ~WorldView() = default;
 
-    virtual const WorldSpec& spec() const = 0;
-    virtual const WorldCluster& cluster() const = 0;
-    virtual const WorldJob& job(JobIndex job) const = 0;
+    const WorldSpec& spec() const { return spec_; }
+    const WorldCluster& cluster() const { return cluster_; }
+    const WorldJob& job(JobIndex job) const { return all_[job]; }
     virtual const WorldJobStatus& status(JobIndex job) const = 0;
-    virtual Instant now() const = 0;
+    Instant now() const { return engine_.now(); }
 
     // Gives a waiting, gathering or stalled job free GPUs of nodes that are up, or none. It starts, or starts
     // again, once it holds all that it asked for.
@@ -91,6 +95,14 @@ class WorldView {
     virtual bool answers(NodeIndex node) const = 0;
     // An entry in the log of events; of no_world_job: of a node alone.
     virtual void note(const char* what, JobIndex job, NodeIndex node) = 0;
+
+  protected:
+    WorldCluster cluster_;
+
+  private:
+    const CampaignEngine& engine_;
+    const WorldSpec& spec_;
+    const std::vector<WorldJob>& all_;
 };
 
 class WorldScheduler {

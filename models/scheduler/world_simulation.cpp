@@ -22,10 +22,10 @@ std::unique_ptr<WorldScheduler> make_scheduler(const std::string& name, WorldVie
 }  // namespace
 
 WorldSimulation::WorldSimulation(CampaignEngine& engine, const WorldRun& run, WorldLedger& ledger)
-    : run_(run),
+    : WorldView(engine, run.spec, run.jobs.jobs),
+      run_(run),
       ledger_(ledger),
       clock_{engine, engine.add(*this, "world")},
-      cluster_(run.spec),
       power_(run.spec, run.jobs.jobs),
       repair_(engine, run.spec, run.causes, cluster_, *this, run.seed, run.replica),
       books_(run.spec, cluster_, ledger),
@@ -486,23 +486,29 @@ void WorldSimulation::book_free() {
     books_.book(now(), needs_);
 }
 
-void WorldSimulation::end_campaign() {
+WorldOutcome WorldSimulation::end_campaign() {
     book_free();
     for (JobIndex index = 0; index < submitted_; ++index) {
         if (!jobs_.live(index)) continue;
         LiveJob& j = jobs_[index];
         const StateLoss off{StateLoss::Scope::all_nodes};
-        if (j.status.phase == WorldPhase::running) {
+        const WorldPhase phase = j.status.phase;
+        // Pending: on its way back to the queue.
+        const bool waits = phase == WorldPhase::pending || phase == WorldPhase::waiting ||
+                           phase == WorldPhase::suspended;
+        ++(waits ? outcome_.waiting : outcome_.running);
+        if (phase == WorldPhase::running) {
             outcome_.runs[index].runs_since = j.status.started;
             runs_.stop(index, run_.off_at_end ? Unsaved::lost : Unsaved::kept, off);
         } else {
             book_phase(index);
-            if (run_.off_at_end && j.status.phase == WorldPhase::suspended) j.lose_unsaved(off);
+            if (run_.off_at_end && phase == WorldPhase::suspended) j.lose_unsaved(off);
         }
         j.work.keep_until(j.work.done());
         j.work.accept_suspect();
     }
-    count_jobs();
+    outcome_.submitted = submitted_;
+    outcome_.ended = over_ - std::ssize(outcome_.refused);
     outcome_.node_busy = books_.node_busy();
     outcome_.stranded = books_.stranded();
     outcome_.stuck = scheduler_->stuck();
@@ -511,23 +517,7 @@ void WorldSimulation::end_campaign() {
     outcome_.repairs = repair_.repairs();
     outcome_.nodes_blamed = repair_.nodes_blamed();
     outcome_.slow_parts = repair_.slow_part_counts();
-}
-
-void WorldSimulation::count_jobs() {
-    outcome_.submitted = submitted_;
-    outcome_.ended = over_ - std::ssize(outcome_.refused);
-    for (JobIndex index = 0; index < submitted_; ++index) {
-        if (!jobs_.live(index)) continue;
-        switch (jobs_[index].status.phase) {
-            case WorldPhase::pending:  // on its way back to the queue
-            case WorldPhase::waiting:
-            case WorldPhase::suspended:
-                ++outcome_.waiting;
-                break;
-            default:
-                ++outcome_.running;
-        }
-    }
+    return std::move(outcome_);
 }
 
 void WorldSimulation::promise(JobIndex index, Instant start) {

@@ -18,15 +18,10 @@ class WorldSimulation : public WorldView,
     WorldSimulation(CampaignEngine& engine, const WorldRun& run, WorldLedger& ledger);
     void start();
     // Books what is under way at the engine's present instant. Call once, after the engine has run.
-    void end_campaign();
-    WorldOutcome take_outcome() { return std::move(outcome_); }
+    WorldOutcome end_campaign();
 
     // For the scheduler.
-    const WorldSpec& spec() const override { return run_.spec; }
-    const WorldCluster& cluster() const override { return cluster_; }
-    const WorldJob& job(JobIndex job) const override { return run_.jobs.jobs[job]; }
     const WorldJobStatus& status(JobIndex job) const override;
-    Instant now() const override { return clock_.now(); }
     void bind(JobIndex job, const Allocation& gpus) override;
     void unbind(JobIndex job, NodeIndex node) override;
     void halt(JobIndex job) override;
@@ -75,7 +70,6 @@ class WorldSimulation : public WorldView,
     void after_epilog(JobIndex job);
     void lose_suspended(NodeIndex node);
     void open_window(std::uint32_t reservation, bool begins);
-    void count_jobs();
     void record(const char* what, JobIndex job, std::string cause = {},
                 NodeIndex node = no_node) const {
         run_.record(now(), what, job, std::move(cause), node, jobs_[job].work.left());
@@ -84,7 +78,6 @@ class WorldSimulation : public WorldView,
     const WorldRun& run_;
     WorldLedger& ledger_;
     WorldClock clock_;
-    WorldCluster cluster_;
     PowerRoom power_;
     WorldRepair repair_;
     WorldBooks books_;
