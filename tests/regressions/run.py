@@ -515,6 +515,14 @@ def case_each_store_has_a_price_of_its_own(program):
     check(len(names) >= 3 and weka != vast, f"prices of stores: {sorted(names)}")
 
 
+def case_list_prints_ranges_and_all_kinds(program):
+    target = re.search(r"target_delay +0.5 +0.25 to 1 +estimate", program.text("list", "delay_control", "srd"))
+    check(target, "the range of an estimate is not listed")
+    kinds = program.text("list", "kinds")
+    for key, name in (("kind", "efa"), ("topology", "custom")):
+        check(re.search(rf"fabric\.compute\.{key} +{name}\b", kinds), f"fabric.compute.{key} has no {name}")
+
+
 def upgrades(program, scenario, *more):
     return {each["change"]: each for each in program.json("explain", scenario, "--orders", "1", "--no-estimates", *more)["upgrades"]}
 
