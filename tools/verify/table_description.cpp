@@ -58,7 +58,8 @@ std::vector<std::string> Words::each_piece(
     const std::string& text = row.text(columns.at(0));
     for (const Found& found : find_all(text, fmt::format("[^{}]+", separators).c_str())) {
         const auto word = std::ranges::find_if(values, [&](const auto& each) {
-            return !match_pattern(found[0], each.first.c_str()).empty();
+            return !match_pattern(found[0], each.first.c_str()).empty() ||
+                   !match_pattern(lower_case(found[0]), each.first.c_str()).empty();
         });
         if (word == values.end()) {
             unread.push_back(found[0]);

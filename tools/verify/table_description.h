@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sim/config.h"
+#include "sim/text.h"
 #include "tools/program/csv_table.h"
 #include "tools/program/expression.h"
 #include "tools/program/pattern.h"
@@ -113,6 +114,11 @@ struct KeyTemplate {
     }
 };
 
+// Whether a text has the word somewhere, in small or capital letters.
+inline bool has_word(const std::string& text, const std::string& word) {
+    return mentions(lower_case(text), lower_case(word));
+}
+
 // Which rows something is for: all, unless it says more.
 struct RowTest {
     std::string column;
@@ -124,7 +130,7 @@ struct RowTest {
     bool holds(const Columns& row) const {
         if (!column.empty()) {
             const std::string& field = row.text(column);
-            const auto has = [&](const std::string& word) { return mentions(field, word); };
+            const auto has = [&](const std::string& word) { return has_word(field, word); };
             const bool found =
                 std::ranges::find(is, field) != is.end() || std::ranges::any_of(contains, has);
             const bool any = is.empty() && contains.empty();
@@ -157,7 +163,7 @@ struct Words {
             const std::pair<std::string, std::string>* best = nullptr;
             for (const auto& word : values) {
                 const bool longer = best == nullptr || word.first.size() > best->first.size();
-                if (longer && mentions(row.text(column), word.first)) best = &word;
+                if (longer && has_word(row.text(column), word.first)) best = &word;
             }
             if (best != nullptr) return &best->second;
         }
