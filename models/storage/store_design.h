@@ -67,8 +67,8 @@ void take(std::vector<Ceiling>& ceilings, Bandwidth taken);
 // Nothing can be read or written.
 void stop(StoreLimits& limits);
 
-// The limits of a sound store: ceilings of all parts, clients and calls as designed, files that reach all
-// of the store.
+// The limits of a sound store: ceilings of all parts, clients and calls as designed, and files that reach
+// every server.
 StoreLimits sound_limits(const StoreDesign& design);
 // Into the design's calls: create_latency and open_latency of its entry in the catalogue.
 void read_latencies(Catalogue& catalogue, StoreDesign& design);
