@@ -260,7 +260,6 @@ void DescriptionReader::read_words(Section& section) {
         "Columns whose texts are looked through: the first that has a word decides, by its "
         "longest",
         {.required = true});
-    out.optional = section.has("otherwise");
     section.read("otherwise", out.otherwise,
                  "What the key is where no column has a word; empty: the key is left out",
                  {.otherwise = "a row without a word can't be expressed"});

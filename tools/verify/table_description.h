@@ -147,8 +147,7 @@ struct RowTest {
 struct Words {
     std::string key;
     std::vector<std::string> columns;
-    std::string otherwise;
-    bool optional = false;  // there is one, maybe empty
+    std::optional<std::string> otherwise;
     std::string separators;
     std::vector<std::pair<std::string, std::string>> values;  // by word
 
@@ -167,7 +166,7 @@ struct Words {
             }
             if (best != nullptr) return &best->second;
         }
-        return optional ? &otherwise : nullptr;
+        return otherwise ? &*otherwise : nullptr;
     }
 
   private:
