@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -238,6 +239,15 @@ class Section {
                             const char* doc, KeyRules rules = {});
     // One of a closed list of words; `out` is its index.
     void choose(const char* key, int& out, const std::vector<std::string>& words, const char* doc);
+    // The words are those of an enumeration, in its order.
+    template <class Enum>
+    requires std::is_enum_v<Enum>
+    void choose(const char* key, Enum& out, const std::vector<std::string>& words,
+                const char* doc) {
+        int index = static_cast<int>(out);
+        choose(key, index, words, doc);
+        out = static_cast<Enum>(index);
+    }
     // A name that must be in `names` (an entry of the catalogue, say).
     void name(const char* key, std::string& out, const std::vector<std::string>& names,
               const char* what, const char* doc, KeyRules rules = {});

@@ -187,14 +187,12 @@ Scenario ScenarioReader::read() {
 
 void ScenarioReader::read_catalogue() {
     Section catalogue = top_.section("catalogue");
-    int choice = 0;
     catalogue.choose(
-        "values", choice, value_choice_names(),
+        "values", s_.values, value_choice_names(),
         "Which number counts where the seed guides and the corrected catalogue differ");
     catalogue.finish();
     const Value* overrides = top_.open_table(
         "override", "Catalogue values to replace, as [override.gpu.h100_sxm] hbm_efficiency = 0.8");
-    s_.values = static_cast<ValueChoice>(choice);
     if (overrides != nullptr) s_.overrides = *overrides;
     s_.perturbations = changes_.perturbations;
     s_.overrides_read =
@@ -327,14 +325,12 @@ void ScenarioReader::read_run() {
     run.read("events_max", s_.events_max,
              "Events after which a replica stops, unfinished and marked",
              {.bound = Bound::positive});
-    int fidelity = 0;
     run.no_effect(outline_.without_steps());
     run.choose(
-        "fidelity", fidelity, fidelity_names(),
+        "fidelity", s_.fidelity, fidelity_names(),
         "How the network enters a step: an ideal one between the nodes' NICs, flows that share "
         "the links of [fabric.compute], or its packets");
     run.no_effect("");
-    s_.fidelity = static_cast<Fidelity>(fidelity);
     read_network_draws(run);
     run.read("failures", s_.failures,
              "false: nothing fails, in the nodes or in the stores, at random or injected");
@@ -422,12 +418,10 @@ void ScenarioReader::read_cluster() {
 
 void ScenarioReader::read_fault(Section& section) {
     PartFault fault;
-    int part = 0;
     section.choose(
-        "part", part, part_names(),
+        "part", fault.part, part_names(),
         "gpu: its clocks; nvlink: its lanes; pcie: its lanes; nic: a NIC's rate; hbm: the "
         "bandwidth of a GPU's memory");
-    fault.part = static_cast<Part>(part);
     section.read("node", fault.node, "Which node, counted from 0", {.bound = Bound::non_negative});
     section.read("index", fault.index, "Which GPU or NIC of the node, counted from 0",
                  {.bound = Bound::non_negative});

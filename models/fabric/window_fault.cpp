@@ -143,9 +143,7 @@ std::optional<FaultSpec> read_window_fault(Section& section,
                                            const std::vector<ClusterNetwork>& networks) {
     FaultSpec out;
     WindowFault& fault = out.fault;
-    int kind = 0;
-    section.choose("kind", kind, window_fault_names(), "What goes wrong");
-    fault.kind = static_cast<WindowFault::Kind>(kind);
+    section.choose("kind", fault.kind, window_fault_names(), "What goes wrong");
     Place place;
     section.read("nic", place.nic, "Which NIC: node-3.nic-0",
                  {.otherwise = "from and to name a cable"});

@@ -144,9 +144,7 @@ TrafficSpec default_window_traffic() {
 
 TrafficSpec read_window_traffic(Section& section, const WindowContext& context) {
     TrafficSpec t = default_window_traffic();
-    int kind = 0;
-    section.choose("kind", kind, window_traffic_names(), "What the job's nodes send");
-    t.kind = static_cast<WindowTraffic>(kind);
+    section.choose("kind", t.kind, window_traffic_names(), "What the job's nodes send");
     section.read("bytes", t.bytes, "Bytes of each flow; of each node for checkpoint and restore",
                  {.bound = Bound::positive});
     section.read("steps", t.steps, "Pieces that each NIC sends on, of ring and sharp",
@@ -169,7 +167,7 @@ TrafficSpec read_window_traffic(Section& section, const WindowContext& context) 
         if (section.has(key) && !used) {
             section.warning(key,
                             fmt::format("has no effect with kind = \"{}\"",
-                                        window_traffic_names()[static_cast<std::size_t>(kind)]));
+                                        window_traffic_names()[static_cast<std::size_t>(t.kind)]));
         }
     };
     idle("bytes", t.kind != WindowTraffic::file);

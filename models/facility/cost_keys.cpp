@@ -60,9 +60,8 @@ double read_tariff(Section& cost) {
 
 Tenancy read_tenancy(Section& cost) {
     Tenancy out;
-    int tenure = 0;
     cost.choose(
-        "tenure", tenure, tenure_names,
+        "tenure", out.tenure, tenure_names,
         "buy: nodes and networks are bought and kept; on_demand: GPUs are rented for the share of "
         "the year in which they are used, at gpu_hour_rental; reserved: for all hours of whole "
         "terms, at gpu_hour_reserved. Rent has power, place, networks and repairs in it");
@@ -74,7 +73,6 @@ Tenancy read_tenancy(Section& cost) {
         "Reserved: what must be paid of the rest of the last term, which is given back at the "
         "end of cost.years",
         {.bound = Bound::fraction});
-    out.tenure = static_cast<Tenure>(tenure);
     if (cost.describing()) return out;
     if (out.tenure == Tenure::reserved && !cost.has("term")) {
         cost.error("term", "is missing: for how long are GPUs reserved?");

@@ -99,12 +99,10 @@ void PowerKeysReader::read_power(Section& power) {
     power.read("budget", p_.budget,
                "What the site may draw at the meter: nodes, network, storage, cooling",
                {.bound = Bound::positive, .otherwise = "not given: as much as they draw"});
-    int over = static_cast<int>(p_.over_budget);
     power.choose(
-        "over_budget", over, over_budget_names(),
+        "over_budget", p_.over_budget, over_budget_names(),
         "throttle: all GPUs' clocks stay low enough for all nodes to compute at once; hold: jobs "
         "wait until there is power for them");
-    p_.over_budget = static_cast<OverBudget>(over);
     if (power.has("over_budget") && !power.has("budget")) {
         power.error("over_budget", "has no effect without power.budget");
     }

@@ -109,20 +109,16 @@ void CauseReader::read_detection() {
 }
 
 void CauseReader::read_remedy() {
-    int remedy = 0;
     section_.choose(
-        "remedy", remedy, remedy_names(),
+        "remedy", cause_.remedy, remedy_names(),
         "restart: nothing is broken; reset: the node leaves for reset_time; replace: it goes to "
         "repair");
-    cause_.remedy = static_cast<Remedy>(remedy);
     section_.read("reset_time", cause_.reset_time, "How long a reset takes the node out",
                   {.bound = Bound::non_negative});
     section_.read("repair_time", cause_.repair_time, "Mean time that a repair takes the node out",
                   {.bound = Bound::non_negative});
-    int spare_part = 0;
-    section_.choose("spare_part", spare_part, spare_part_names(),
+    section_.choose("spare_part", cause_.spare_part, spare_part_names(),
                     "With remedy = \"replace\" and [cost]: whose price a repair pays");
-    cause_.spare_part = static_cast<SparePart>(spare_part);
     if (section_.has("spare_part") && !context_.priced) {
         section_.warning("spare_part", "has no effect without [cost]");
     } else if (section_.has("spare_part") && cause_.remedy != Remedy::replace) {
@@ -143,10 +139,8 @@ void CauseReader::read_life() {
 }
 
 void CauseReader::read_domain() {
-    int domain = 0;
-    section_.choose("domain", domain, domain_kind_names(),
+    section_.choose("domain", cause_.domain, domain_kind_names(),
                     "Which nodes fail together: 'railyard list kinds' has a line on each");
-    cause_.domain = static_cast<DomainKind>(domain);
     section_.read("rate_per_domain", rate_per_domain_, "Failures per time of one domain",
                   {.bound = Bound::non_negative});
     section_.read("further_domains", cause_.staged.further,

@@ -12,14 +12,6 @@ namespace railyard {
 
 namespace {
 
-template <class Enum>
-void choose(Section& section, const char* key, Enum& out, const std::vector<std::string>& words,
-            const char* doc) {
-    int index = static_cast<int>(out);
-    section.choose(key, index, words, doc);
-    out = static_cast<Enum>(index);
-}
-
 void read_kubernetes(Section& scheduler, const WorldSpec& spec, KubeSpec& kube) {
     Section section = scheduler.section("kubernetes");
     section.read("not_ready_after", kube.not_ready_after,
@@ -41,8 +33,8 @@ void read_kubernetes(Section& scheduler, const WorldSpec& spec, KubeSpec& kube) 
                  "From one pod of a job to the next, as they are made (kube-api-qps 20)",
                  {.bound = Bound::non_negative});
     section.no_effect("");
-    choose(section, "scoring", kube.scoring, {"least_allocated", "most_allocated"},
-           "Pods go to the emptiest node, or to the fullest that has room");
+    section.choose("scoring", kube.scoring, {"least_allocated", "most_allocated"},
+                   "Pods go to the emptiest node, or to the fullest that has room");
     section.finish();
 }
 
@@ -74,11 +66,11 @@ void read_kueue(Section& scheduler, KueueSpec& kueue) {
                  {.bound = Bound::non_negative});
     section.read("requeue_backoff_max", kueue.requeue_backoff_max, "At most",
                  {.bound = Bound::non_negative});
-    choose(section, "reclaim_within_cohort", kueue.reclaim_within_cohort,
-           {"never", "lower_priority", "any"},
-           "Which workloads that have borrowed are evicted when the owner needs its quota");
-    choose(section, "within_queue", kueue.within_queue, {"never", "lower_priority"},
-           "Which workloads of the same queue make room");
+    section.choose("reclaim_within_cohort", kueue.reclaim_within_cohort,
+                   {"never", "lower_priority", "any"},
+                   "Which workloads that have borrowed are evicted when the owner needs its quota");
+    section.choose("within_queue", kueue.within_queue, {"never", "lower_priority"},
+                   "Which workloads of the same queue make room");
     section.finish();
     if (kueue.wait_for_pods_ready) return;
     for (const char* key : {"block_admission", "ready_timeout", "recovery_timeout"}) {
@@ -237,10 +229,10 @@ void read_kube_jobs(Section& section, const WorldSpec& spec, WorldJobKind& kind,
                  "Volcano: pods that get their GPUs together or not at all (minMember)",
                  {.bound = Bound::positive, .otherwise = "all of them"});
     section.no_effect(unless_under({"kueue"}, spec));
-    choose(section, "topology", kube.topology, {"none", "unconstrained", "preferred", "required"},
-           "Kueue: whether the pods are to be in one domain of topology_level");
-    choose(section, "topology_level", kube.topology_level, {"leaf", "block"},
-           "Kueue: the domain meant");
+    section.choose("topology", kube.topology, {"none", "unconstrained", "preferred", "required"},
+                   "Kueue: whether the pods are to be in one domain of topology_level");
+    section.choose("topology_level", kube.topology_level, {"leaf", "block"},
+                   "Kueue: the domain meant");
     section.no_effect("");
     if (section.has("topology_level") && kube.topology == TopologyRequest::none) {
         section.warning("topology_level", "has no effect without topology");

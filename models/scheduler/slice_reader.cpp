@@ -44,29 +44,29 @@ void read_layout(Section& section, const std::string& text, const NodeGroup& gro
 }  // namespace
 
 void read_slices(Section& section, Catalogue& catalogue, NodeGroup& group) {
-    int cut = 0;
+    Cut cut = Cut::off;
     section.choose("mig", cut, {"off", "static", "dynamic"},
                    "Whether its GPUs are cut into slices: as mig_layout says, or as jobs come");
     std::string layout;
     section.read("mig_layout", layout, "The slices of each GPU: \"4g.40gb,2g.20gb,1g.10gb\"",
                  {.otherwise = "static needs it"});
-    int placement = 0;
+    MigPlacement placement = MigPlacement::best;
     section.choose("mig_placement", placement, {"best", "first"},
                    "Where a dynamic slice goes: the place that strands and blocks least, or the "
                    "first");
     const auto has_no_effect = [&section](const char* key, const char* without) {
         if (section.has(key)) section.error(key, fmt::format("has no effect without {}", without));
     };
-    if (static_cast<Cut>(cut) != Cut::fixed) has_no_effect("mig_layout", "mig = \"static\"");
-    if (static_cast<Cut>(cut) != Cut::dynamic) has_no_effect("mig_placement", "mig = \"dynamic\"");
-    if (static_cast<Cut>(cut) == Cut::off) return;
+    if (cut != Cut::fixed) has_no_effect("mig_layout", "mig = \"static\"");
+    if (cut != Cut::dynamic) has_no_effect("mig_placement", "mig = \"dynamic\"");
+    if (cut == Cut::off) return;
     if (group.gpu.kind.empty()) return;  // the node is no node
     if (!catalogue.has("gpu", group.gpu.kind, "mig_compute_slices")) {
         section.error("mig", fmt::format("{} cannot be cut into slices", group.gpu.kind));
         return;
     }
-    group.mig = MigSpec{.placement = static_cast<MigPlacement>(placement)};
-    if (static_cast<Cut>(cut) == Cut::fixed) {
+    group.mig = MigSpec{.placement = placement};
+    if (cut == Cut::fixed) {
         if (layout.empty()) section.error("mig_layout", "mig = \"static\" needs it");
         read_layout(section, layout, group, *group.mig);
     }

@@ -111,10 +111,8 @@ void read_qos(Section& scheduler, const std::string& elsewhere, SlurmSpec& slurm
         section.no_effect(elsewhere);
         std::string preempts;
         section.read("preempts", preempts, "QOS whose jobs it may displace: \"low,scavenger\"");
-        int mode = static_cast<int>(qos.mode);
-        section.choose("preempt_mode", mode, preempt_mode_names(),
+        section.choose("preempt_mode", qos.mode, preempt_mode_names(),
                        "What becomes of its own jobs when they are displaced");
-        qos.mode = static_cast<PreemptMode>(mode);
         section.read("grace", qos.grace, "How long they run on then (GraceTime)",
                      {.bound = Bound::non_negative});
         section.read("exempt", qos.exempt,
@@ -169,11 +167,9 @@ void read_slurm(Section& scheduler, Catalogue& catalogue, WorldSpec& spec) {
     scheduler.read("event_depth", slurm.event_depth,
                    "Jobs looked at when something happens (default_queue_depth)",
                    {.bound = Bound::count});
-    int topology = 0;
-    scheduler.choose("topology", topology, topology_aware_names(),
+    scheduler.choose("topology", slurm.topology, topology_aware_names(),
                      "tree: the lowest switch that has enough, then the leaves that fit best; "
                      "block: on as few blocks as the job would fill");
-    slurm.topology = static_cast<SlurmTopology>(topology);
     scheduler.read("switches_wait_max", slurm.switches_wait_max,
                    "How long a job may wait for few switches at most (max_switch_wait)",
                    {.bound = Bound::non_negative});

@@ -9,12 +9,10 @@ namespace {
 void read_size(Section& checkpoint, CheckpointKeys& keys) {
     checkpoint.read_time_or_steps("interval", keys.interval, keys.interval_steps,
                                   "Time or steps between checkpoints", {.bound = Bound::positive});
-    int clock = 0;
     checkpoint.choose(
-        "clock", clock, interval_clocks(),
+        "clock", keys.clock, interval_clocks(),
         "What the interval counts: training time since the last checkpoint, or wall-clock "
         "time from start to start");
-    keys.clock = static_cast<IntervalClock>(clock);
     checkpoint.read("size", keys.size, "Bytes of one checkpoint",
                     {.bound = Bound::positive, .otherwise = "parameters x bytes_per_param"});
     checkpoint.read(
@@ -25,10 +23,8 @@ void read_size(Section& checkpoint, CheckpointKeys& keys) {
 }
 
 void read_writers(Section& checkpoint, CheckpointKeys& keys) {
-    int layout = 0;
-    checkpoint.choose("layout", layout, checkpoint_layouts(),
+    checkpoint.choose("layout", keys.layout, checkpoint_layouts(),
                       "sharded: every rank writes its part; consolidated: one rank writes all");
-    keys.layout = static_cast<CheckpointLayout>(layout);
     checkpoint.read("files_per_rank", keys.files_per_rank, "Files that each writing rank creates",
                     {.bound = Bound::count, .otherwise = "from the catalogue"});
     checkpoint.read("serialization", keys.serialization,
@@ -73,11 +69,9 @@ void warn_of_what_has_no_effect(Section& checkpoint, const CheckpointKeys& keys)
 
 TierKeys read_tier(Section& section) {
     TierKeys tier;
-    int place = static_cast<int>(tier.place);
-    section.choose("place", place, place_names(),
+    section.choose("place", tier.place, place_names(),
                    "Memory of the node or of its neighbour, drives of the node, [storage], or "
                    "[object_store]");
-    tier.place = static_cast<Place>(place);
     section.read("every", tier.every,
                  "It takes every so-many-th checkpoint of the tier above; the first takes all",
                  {.bound = Bound::count});
@@ -115,12 +109,10 @@ CheckpointSections::CheckpointSections(Section& job) : checkpoint(job.section("c
 CheckpointKeys read_checkpoint_keys(CheckpointSections& sections) {
     Section& checkpoint = sections.checkpoint;
     CheckpointKeys keys;
-    int mode = static_cast<int>(keys.mode);
     checkpoint.choose(
-        "mode", mode, checkpoint_modes(),
+        "mode", keys.mode, checkpoint_modes(),
         "sync: the job stands still until the first tier has it all; async: until a copy is in "
         "host memory");
-    keys.mode = static_cast<CheckpointMode>(mode);
     read_size(checkpoint, keys);
     read_writers(checkpoint, keys);
     read_snapshot(checkpoint, keys);

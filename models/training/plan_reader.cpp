@@ -234,13 +234,11 @@ std::int64_t read_count(Section& section, const char* key, const char* doc, cons
 }
 
 void read_recompute(Section& parallel, ParallelPlan& p) {
-    int recompute = 1;
     parallel.choose(
-        "recompute", recompute, recompute_names(),
+        "recompute", p.recompute, recompute_names(),
         "Activations computed again in the backward pass: the attention core (selective), "
         "norms and activation functions too (elementwise), every second multiplication too "
         "(alternate), whole layers (full)");
-    p.recompute = static_cast<Recompute>(recompute);
     p.recompute_layers = read_count(parallel, "recompute_layers",
                                     "With recompute = \"full\": so many layers of a stage", "all");
     if (p.recompute_layers > 0 && p.recompute != Recompute::full) {
@@ -423,12 +421,10 @@ void PlanReader::read_execution() {
     parallel_.read(
         "reduce_in_fp32", p_.reduce_in_fp32,
         "Exchange gradients in fp32; false: in the weights' 16 bits, as ZeRO-3 always does");
-    int order = 0;
     parallel_.choose(
-        "order", order, rank_order_names(),
+        "order", p_.order, rank_order_names(),
         "Which ranks share nodes: those of the first word are neighbours. Anything but tensor "
         "first sends its collectives over the network");
-    p_.order = static_cast<RankOrder>(order);
     read_recompute(parallel_, p_);
 }
 
@@ -441,12 +437,10 @@ void PlanReader::read_adapters_and_experts() {
                    "Expert ranks are tensor-parallel ranks too, and none splits an expert");
     parallel_.read("overlap_expert", p_.overlap_expert,
                    "Hide all-to-all of experts behind another microbatch's computation");
-    int dispatch = static_cast<int>(p_.dispatch);
     parallel_.choose(
-        "dispatch", dispatch, expert_dispatch_names(),
+        "dispatch", p_.dispatch, expert_dispatch_names(),
         "How tokens get to their experts: a copy for each (all_to_all), or one for each "
         "node over its rail and there one for each GPU (two_stage)");
-    p_.dispatch = static_cast<ExpertDispatch>(dispatch);
     parallel_.read("expert_imbalance", imbalance_,
                    "Tokens of the busiest expert-parallel rank over the mean",
                    {.bound = Bound::at_least_one, .otherwise = "from the catalogue"});

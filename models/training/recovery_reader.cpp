@@ -9,10 +9,9 @@ const std::vector<std::string>& recovery_policy_names() {
 
 RecoveryKeys read_recovery(Section& recovery, RecoveryPolicy usual) {
     RecoveryKeys out;
-    auto policy = static_cast<int>(usual);
-    recovery.choose("policy", policy, recovery_policy_names(),
+    out.policy = usual;
+    recovery.choose("policy", out.policy, recovery_policy_names(),
                     "What the job does about a failure: 'railyard list kinds' has a line on each");
-    out.policy = static_cast<RecoveryPolicy>(policy);
     recovery.read("replicas_min", out.replicas_min,
                   "With policy = \"shrink\": data-parallel replicas that the job needs to go on",
                   {.bound = Bound::count, .otherwise = "half of job.parallel.data"});

@@ -255,12 +255,10 @@ void QuestionReader::read_metric_limits(Section& limits, const char* key, const 
 }
 
 void QuestionReader::read_search() {
-    int plan = static_cast<int>(q_.plans);
-    top_.choose("plan", plan, {"given", "search", "search_flow"},
+    top_.choose("plan", q_.plans, {"given", "search", "search_flow"},
                 "search: each design has the fastest parallel plan that fits, found on an ideal "
                 "network; search_flow: each finalist then the fastest on the flows of its own; "
                 "given: [job.parallel]");
-    q_.plans = static_cast<DesignQuestion::Plans>(plan);
     const bool analytic = q_.fidelity == Fidelity::analytic && !top_.describing();
     if (analytic && q_.plans == DesignQuestion::Plans::flow) {
         top_.error("plan", "search_flow has no effect: run.fidelity is analytic",

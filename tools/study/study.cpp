@@ -114,9 +114,7 @@ class StudyReader {
 
     void read_keys() {
         read_base();
-        int design = 0;
-        top_.choose("design", design, design_names(), "How the axes make points");
-        design_ = static_cast<PointDesign>(design);
+        top_.choose("design", design_, design_names(), "How the axes make points");
         takes_any_value_ = design_ == PointDesign::latin_hypercube || design_ == PointDesign::sobol;
         read_axes();
         read_design_size();

@@ -204,10 +204,8 @@ void DescriptionReader::read_expectation(Section& section) {
     section.read("simulated", simulated,
                  "What it is held to, as arithmetic over the metrics of 'run' and the columns",
                  {.required = true});
-    int as = 0;
-    section.choose("as", as, {"figure", "at_most", "at_least"},
+    section.choose("as", e.as, {"figure", "at_most", "at_least"},
                    "Whether the table has the figure, or only that it is at most or at least that");
-    e.as = static_cast<Published>(as);
     e.rows = read_test(section, false);
     read_tolerance(section, e.quantity);
     section.finish();
