@@ -7,6 +7,7 @@
 // key with its type, default and meaning, and nothing is written twice.
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -289,5 +290,19 @@ class Section {
     std::vector<std::string> known_;
     std::string no_effect_;
 };
+
+// An error, or a warning, at each of these keys that is given.
+inline void refuse_keys(Section& section, std::initializer_list<const char*> keys,
+                        const std::string& message, const std::string& help = {}) {
+    for (const char* key : keys) {
+        if (section.has(key)) section.error(key, message, help);
+    }
+}
+inline void warn_of_keys(Section& section, std::initializer_list<const char*> keys,
+                         const std::string& message, const std::string& help = {}) {
+    for (const char* key : keys) {
+        if (section.has(key)) section.warning(key, message, help);
+    }
+}
 
 }  // namespace railyard

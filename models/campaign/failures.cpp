@@ -365,10 +365,9 @@ void FailureReader::read() {
     failures.finish();
     if (!random) scale = 0;
 
-    for (const char* key : {"rate_scale", "detection", "repair_sigma"}) {
-        if (s_.causes.empty() && s_.network_faults.causes.empty() && failures.has(key)) {
-            failures.warning(key, "has no effect without failures.profile or a [[failures.cause]]");
-        }
+    if (s_.causes.empty() && s_.network_faults.causes.empty()) {
+        warn_of_keys(failures, {"rate_scale", "detection", "repair_sigma"},
+                     "has no effect without failures.profile or a [[failures.cause]]");
     }
     s_.network_faults.repair_sigma = sigma;
     settle(failures, scale, detection);

@@ -661,11 +661,9 @@ Duration ScenarioReader::burst_penalty() {
 
 // What one job has, and many have not.
 void ScenarioReader::check_world() {
-    for (const char* key : {"job", "neighbour", "maintenance"}) {
-        if (!top_.has(key)) continue;
-        top_.error(key, "is about one job: it has no effect with [scheduler]",
-                   "[[jobs.kind]] has the jobs, [[reservation]] maintenance");
-    }
+    refuse_keys(top_, {"job", "neighbour", "maintenance"},
+                "is about one job: it has no effect with [scheduler]",
+                "[[jobs.kind]] has the jobs, [[reservation]] maintenance");
     const bool storms = outline_.find({"failures", "storm"}) != nullptr;  // a window has them
     if (top_.has("window") && s_.fidelity != Fidelity::packet && !storms) {
         top_.error("window", "has no effect with [scheduler] unless jobs' steps run on packets",

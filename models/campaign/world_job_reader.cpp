@@ -136,10 +136,9 @@ void WorldJobReader::read_kind(Section& section) {
     read_kube_jobs(section, spec_, kind, source);
     section.finish();
     if (size) share_store(section, *size, job, kind);
-    for (const char* key : {"checkpoint_stall", "restore", "checkpoint_size"}) {
-        if (!section.has("checkpoint_interval") && section.has(key)) {
-            section.warning(key, "has no effect without checkpoint_interval");
-        }
+    if (!section.has("checkpoint_interval")) {
+        warn_of_keys(section, {"checkpoint_stall", "restore", "checkpoint_size"},
+                     "has no effect without checkpoint_interval");
     }
     source.like.kind = static_cast<std::uint32_t>(spec_.kinds.size());
     spec_.kinds.push_back(kind);
@@ -176,10 +175,9 @@ void WorldJobReader::read_service(Section& section, const JobSource& source,
         "GPUs, as fast as its NICs are when nobody else does",
         {.bound = Bound::fraction});
     if (section.describing()) return;
-    for (const char* key : {"duty", "fabric_share"}) {
-        if (section.has(key) && section.has("model")) {
-            section.error(key, "has no effect beside model: its steps say it");
-        }
+    if (section.has("model")) {
+        refuse_keys(section, {"duty", "fabric_share"},
+                    "has no effect beside model: its steps say it");
     }
     if (kind.duty <= 0) section.error("duty", "expected more than 0: such jobs do nothing");
     if (share <= 0 || !section.ok()) return;
@@ -198,11 +196,8 @@ void WorldJobReader::read_service(Section& section, const JobSource& source,
 
 void WorldJobReader::share_store(Section& section, Bytes size, const std::shared_ptr<Scenario>& job,
                                  WorldJobKind& kind) {
-    for (const char* key : {"checkpoint_stall", "restore"}) {
-        if (!section.has(key)) continue;
-        section.error(key,
-                      "has no effect beside checkpoint_size: the store says how long it takes");
-    }
+    refuse_keys(section, {"checkpoint_stall", "restore"},
+                "has no effect beside checkpoint_size: the store says how long it takes");
     if (top_.describing() || !section.ok() || kind.checkpoint_interval == Duration{}) return;
     const StoreSetup& store = s_.stores[shared_store];
     if (store.supply.write.bits_per_second() <= 0 || store.supply.read.bits_per_second() <= 0 ||
@@ -260,9 +255,7 @@ void WorldJobReader::read_model(Section& section, const JobSource& source,
         "steps", kind.steps, "Steps of each job",
         {.bound = Bound::positive, .otherwise = "work, with all of the cluster's first nodes"});
     if (model.empty()) {
-        for (const char* key : {"steps", "parallel"}) {
-            if (section.has(key)) section.error(key, "has no effect without model");
-        }
+        refuse_keys(section, {"steps", "parallel"}, "has no effect without model");
         return;
     }
     if (!whole_nodes(source)) {
@@ -357,10 +350,10 @@ void WorldJobReader::read_as(Section& section, const Scenario& job, WorldJobKind
     kind.data = std::make_shared<const DataFeedSpec>(*job.job.data);
     if (!kind.data->alone) share_stores();
     if (kind.saving) return;
-    for (const char* key : {"checkpoint_interval", "checkpoint_stall"}) {
-        if (!section.has(key) || section.has("checkpoint_size")) continue;
-        section.error(key, "stalls that are given don't go with data that is read from a store",
-                      "[jobs.kind.checkpoint], or checkpoint_size");
+    if (!section.has("checkpoint_size")) {
+        refuse_keys(section, {"checkpoint_interval", "checkpoint_stall"},
+                    "stalls that are given don't go with data that is read from a store",
+                    "[jobs.kind.checkpoint], or checkpoint_size");
     }
     go_by_stages(job, kind);
 }
@@ -388,9 +381,8 @@ void WorldJobReader::save_as(Section& section, const std::shared_ptr<Scenario>& 
     const Scenario& job = *view;
     Section checkpoint = section.section("checkpoint");
     const CheckpointSpec& c = job.job.checkpoint;
-    for (const char* key : {"checkpoint_interval", "checkpoint_stall", "checkpoint_size"}) {
-        if (section.has(key)) section.error(key, "has no effect beside [jobs.kind.checkpoint]");
-    }
+    refuse_keys(section, {"checkpoint_interval", "checkpoint_stall", "checkpoint_size"},
+                "has no effect beside [jobs.kind.checkpoint]");
     if (c.mode == CheckpointMode::none) return;
     const bool steps = kind.step || kind.given_step > Duration{};
     if (!steps && c.mode == CheckpointMode::async) {
@@ -426,14 +418,10 @@ void WorldJobReader::recover_as(Section& section, const std::shared_ptr<Scenario
     const Scenario& job = *view;
     Section recovery = section.section("recovery");
     const RecoverySpec& r = job.job.recovery;
-    for (const char* key : {"restart", "restore"}) {
-        if (section.has(key)) section.error(key, "has no effect beside [jobs.kind.recovery]");
-    }
-    for (const char* key : {"replacement", "replicas_min"}) {
-        if (!recovery.has(key)) continue;
-        recovery.error(key, fmt::format("is not modelled of many jobs, under {}", spec_.scheduler),
-                       "scheduler.kind = \"dedicated\", with this kind alone");
-    }
+    refuse_keys(section, {"restart", "restore"}, "has no effect beside [jobs.kind.recovery]");
+    refuse_keys(recovery, {"replacement", "replicas_min"},
+                fmt::format("is not modelled of many jobs, under {}", spec_.scheduler),
+                "scheduler.kind = \"dedicated\", with this kind alone");
     if (r.policy != RecoveryPolicy::requeue) {
         recovery.error("policy",
                        fmt::format("under {} a job that fails is the scheduler's to place "
@@ -449,11 +437,9 @@ void WorldJobReader::recover_as(Section& section, const std::shared_ptr<Scenario
     kind.restart = r.restart;
     kind.restore = r.restore.value_or(Duration{});
     if (job.job.checkpoint.read_at_start.bytes == Bytes{}) return;
-    for (const char* key : {"checkpoint_interval", "checkpoint_stall", "checkpoint_size"}) {
-        if (!section.has(key)) continue;
-        section.error(key, "stalls that are given don't go with what each start reads",
-                      "[jobs.kind.checkpoint]");
-    }
+    refuse_keys(section, {"checkpoint_interval", "checkpoint_stall", "checkpoint_size"},
+                "stalls that are given don't go with what each start reads",
+                "[jobs.kind.checkpoint]");
     if (!section.ok()) return;
     if (!kind.saving) move_over(view, kind);
     go_by_stages(job, kind);

@@ -12,17 +12,14 @@ namespace railyard {
 
 void PowerReader::check_world() {
     if (s_.world->nodes.size() < 2) return;
-    const auto one_kind = [](Section& section, std::initializer_list<const char*> keys) {
-        for (const char* key : keys) {
-            if (!section.has(key)) continue;
-            section.error(key, "speaks of one kind of nodes, and the [[node_group]]s are several");
-        }
-    };
-    one_kind(sections_.power,
-             {"gpu_cap", "cap_exponent", "supplies", "supply_rating", "redundancy"});
-    if (throttles()) one_kind(sections_.power, {"budget"});
-    one_kind(sections_.facility, {"cooling", "inlet_temperature", "thermal_resistance",
-                                  "throttle_temperature", "rack_power_max", "breaker", "pump"});
+    const char* one = "speaks of one kind of nodes, and the [[node_group]]s are several";
+    refuse_keys(sections_.power,
+                {"gpu_cap", "cap_exponent", "supplies", "supply_rating", "redundancy"}, one);
+    if (throttles()) refuse_keys(sections_.power, {"budget"}, one);
+    refuse_keys(sections_.facility,
+                {"cooling", "inlet_temperature", "thermal_resistance", "throttle_temperature",
+                 "rack_power_max", "breaker", "pump"},
+                one);
 }
 
 NodePower PowerReader::node_power(const Node& node) {

@@ -532,29 +532,25 @@ void PacketReader::warn_of_idle_tables() {
     if (!any_order(kind_) && buffer_->has("queue")) {
         buffer_->warning("queue", "has no effect: the shared buffer's threshold bounds queues");
     }
-    for (const char* key : {"entropy", "entropy_values"}) {
-        if (transport_->has(key) && routing_ != Routing::entropy) {
-            transport_->warning(key, "has no effect without routing = \"entropy\"");
-        }
+    if (routing_ != Routing::entropy) {
+        warn_of_keys(*transport_, {"entropy", "entropy_values"},
+                     "has no effect without routing = \"entropy\"");
     }
-    for (const char* key : {"timeout", "recovery", "reordering", "ack_every", "flowlet_gap"}) {
-        if (any_order(kind_) && transport_->has(key)) {
-            transport_->warning(key, fmt::format("has no effect: {} has its own",
-                                                 ultra ? "Ultra Ethernet" : "EFA"));
-        }
+    if (any_order(kind_)) {
+        warn_of_keys(
+            *transport_, {"timeout", "recovery", "reordering", "ack_every", "flowlet_gap"},
+            fmt::format("has no effect: {} has its own", ultra ? "Ultra Ethernet" : "EFA"));
     }
     if (!credits && ecn_->present() && control_ != "dcqcn" && control_ != "nscc") {
         ecn_->warning("", fmt::format("changes no rate: {} does not hear of marks", control_));
     }
-    for (const char* key : {"alpha", "reserve"}) {
-        if (credits && buffer_->has(key)) {
-            buffer_->warning(key, "has no effect: a lane with credits has its own buffer");
-        }
+    if (credits) {
+        warn_of_keys(*buffer_, {"alpha", "reserve"},
+                     "has no effect: a lane with credits has its own buffer");
     }
-    for (const char* key : {"priority", "headroom", "headroom_oversubscription", "resume_offset"}) {
-        if (pfc && !pfc_enabled_ && pfc_->has(key)) {
-            pfc_->warning(key, "has no effect with enabled = false");
-        }
+    if (pfc && !pfc_enabled_) {
+        warn_of_keys(*pfc_, {"priority", "headroom", "headroom_oversubscription", "resume_offset"},
+                     "has no effect with enabled = false");
     }
     for (SwitchKeys& keys : switches_) {
         const auto unused = [&](const char* key, bool used, const char* whose) {
@@ -594,10 +590,8 @@ void PacketReader::resolve_transport(Catalogue& catalogue, PacketProfile& p) {
         spec.reordering = static_cast<std::uint32_t>(reordering_.value_or(by_default));
     }
     if (tcp) {
-        for (const char* key : {"timeout", "retries"}) {
-            if (transport_->has(key))
-                transport_->warning(key, "has no effect with TCP, which has its own");
-        }
+        warn_of_keys(*transport_, {"timeout", "retries"},
+                     "has no effect with TCP, which has its own");
         spec.retries = catalogue.integer("tcp", "", "retries");
         return;
     }

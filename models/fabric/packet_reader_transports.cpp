@@ -34,10 +34,9 @@ void PacketReader::resolve_congestion(Catalogue& catalogue, PacketProfile& p) {
                            "routing = \"ecmp\", or another control");
     }
     require_control();
-    for (const char* key : {"parameters", "cnp_interval", "cnp_delay"}) {
-        if (congestion_->has(key) && control_ != "dcqcn") {
-            congestion_->warning(key, "has no effect without control = \"dcqcn\"");
-        }
+    if (control_ != "dcqcn") {
+        warn_of_keys(*congestion_, {"parameters", "cnp_interval", "cnp_delay"},
+                     "has no effect without control = \"dcqcn\"");
     }
     const std::string set = catalogue.has("dcqcn", parameters_, "cnp_interval")
                                 ? parameters_
@@ -46,10 +45,9 @@ void PacketReader::resolve_congestion(Catalogue& catalogue, PacketProfile& p) {
     p.spec.cnp_interval =
         cnp_interval_ ? *cnp_interval_ : catalogue.time("dcqcn", set, "cnp_interval");
     if (control_ == "infiniband_cc") resolve_cct(catalogue, p);
-    for (const char* key : {"cct_timer", "cct_limit"}) {
-        if (congestion_->has(key) && control_ != "infiniband_cc") {
-            congestion_->warning(key, "has no effect without control = \"infiniband_cc\"");
-        }
+    if (control_ != "infiniband_cc") {
+        warn_of_keys(*congestion_, {"cct_timer", "cct_limit"},
+                     "has no effect without control = \"infiniband_cc\"");
     }
     if (control_ == "dcqcn" && !p.ecn) {
         congestion_->warning("control", "DCQCN hears of congestion by marks, and nothing is marked",

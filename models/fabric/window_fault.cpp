@@ -51,12 +51,8 @@ void check_fault(Section& section, const FaultSpec& fault, const ClusterNetwork&
             "kind", fmt::format("has no effect: the {} network has no flow control", network.name));
     }
     if (kind != WindowFault::Kind::bit_errors) return;
-    for (const char* key : {"start", "duration"}) {
-        if (section.has(key)) {
-            section.warning(
-                key, "has no effect with kind = \"bit_errors\": they are there all the time");
-        }
-    }
+    warn_of_keys(section, {"start", "duration"},
+                 "has no effect with kind = \"bit_errors\": they are there all the time");
 }
 
 bool errors_twice(const std::vector<FaultSpec>& faults, const FaultSpec& fault) {

@@ -31,10 +31,9 @@ void read_settling(Section& section, const WindowContext& context, WindowSpec& s
     section.read("settled_within", spec.settled_within,
                  "What twice the pieces may change of the collective's rate",
                  {.bound = Bound::fraction});
-    for (const char* key : {"pieces_max", "settled_within"}) {
-        if (section.has(key) && !context.packet_rates) {
-            section.warning(key, "has no effect without run.fidelity = \"packet\"");
-        }
+    if (!context.packet_rates) {
+        warn_of_keys(section, {"pieces_max", "settled_within"},
+                     "has no effect without run.fidelity = \"packet\"");
     }
 }
 

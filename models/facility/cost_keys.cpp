@@ -131,9 +131,8 @@ CostKeys read_cost_keys(Section& cost, Catalogue& catalogue) {
     out.colocated = facility == 0;
     out.tenancy = read_tenancy(cost);
     if (out.tenancy.rented() && !cost.describing()) {
-        for (const char* key : {"facility", "parts_covered", "tariff"}) {
-            if (cost.has(key)) cost.warning(key, "has no effect: it is in the rent");
-        }
+        warn_of_keys(cost, {"facility", "parts_covered", "tariff"},
+                     "has no effect: it is in the rent");
     }
     out.tariff = read_tariff(cost);
     return out;

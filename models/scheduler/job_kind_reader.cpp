@@ -172,15 +172,14 @@ void JobKindReader::read_as_of_one(JobSource& source) {
                   {.bound = Bound::count, .otherwise = "gpus"});
     section_.read("length", length, "Training time of each, as of a [job]",
                   {.bound = Bound::positive, .otherwise = "work"});
-    const auto says = [&](const char* key, std::initializer_list<const char*> others) {
-        for (const char* other : others) {
-            if (section_.has(key) && section_.has(other)) {
-                section_.error(other, fmt::format("has no effect beside {}", key));
-            }
-        }
-    };
-    says("nodes", {"gpus", "size", "gpus_per_pod", "stream"});
-    says("length", {"work", "work_median", "stream", "steps"});
+    if (section_.has("nodes")) {
+        refuse_keys(section_, {"gpus", "size", "gpus_per_pod", "stream"},
+                    "has no effect beside nodes");
+    }
+    if (section_.has("length")) {
+        refuse_keys(section_, {"work", "work_median", "stream", "steps"},
+                    "has no effect beside length");
+    }
     if (nodes && spec_.groups.size() > 1) {
         section_.error("nodes", "nodes of several kinds have each their own number of GPUs",
                        "give gpus");
@@ -198,9 +197,7 @@ void JobKindReader::read_published(JobSource& source) {
                   "Sizes, work and rate of a published trace's jobs",
                   {.otherwise = "none: size, work and rate"});
     if (name.empty()) return;
-    for (const char* key : {"gpus", "size", "work", "work_median"}) {
-        if (section_.has(key)) section_.error(key, "has no effect beside stream");
-    }
+    refuse_keys(section_, {"gpus", "size", "work", "work_median"}, "has no effect beside stream");
     if (!section_.ok() || section_.describing()) return;
     if (!section_.has("rate")) {
         source.rate.per_second = catalogue_.number("job_stream", name, "jobs") /
@@ -315,9 +312,8 @@ std::vector<WorldJob> read_trace_jobs(Section& jobs, const std::set<std::string>
               "What its jobs are like",
               {.otherwise = "they save nothing and wait in the first partition"});
     if (path.empty()) {
-        for (const char* key : {"time_unit", "skip_bad", "trace_kind"}) {
-            if (jobs.has(key)) jobs.error(key, "has no effect without jobs.trace");
-        }
+        refuse_keys(jobs, {"time_unit", "skip_bad", "trace_kind"},
+                    "has no effect without jobs.trace");
         return {};
     }
     const WorldJob like = job_of_trace(jobs, name, of_one_size, spec);

@@ -73,9 +73,8 @@ void read_kueue(Section& scheduler, KueueSpec& kueue) {
                    "Which workloads of the same queue make room");
     section.finish();
     if (kueue.wait_for_pods_ready) return;
-    for (const char* key : {"block_admission", "ready_timeout", "recovery_timeout"}) {
-        if (section.has(key)) section.warning(key, "has no effect without wait_for_pods_ready");
-    }
+    warn_of_keys(section, {"block_admission", "ready_timeout", "recovery_timeout"},
+                 "has no effect without wait_for_pods_ready");
 }
 
 // The resource that a queue has a part of: whole GPUs, unless it names a slice.

@@ -121,9 +121,7 @@ void WorldReader::read_nodes(Section& section, NodeIndex& first, std::int64_t& n
             }
             from += g.nodes;
         }
-        for (const char* key : {"first_node", "nodes"}) {
-            if (section.has(key)) section.error(key, "has no effect with group");
-        }
+        refuse_keys(section, {"first_node", "nodes"}, "has no effect with group");
     }
     if (from < 0 || nodes < 1 || from + nodes > site_.nodes) {
         section.error("nodes", fmt::format("expected nodes from 0 to {}, found {} to {}",

@@ -54,11 +54,12 @@ void read_slices(Section& section, Catalogue& catalogue, NodeGroup& group) {
     section.choose("mig_placement", placement, {"best", "first"},
                    "Where a dynamic slice goes: the place that strands and blocks least, or the "
                    "first");
-    const auto has_no_effect = [&section](const char* key, const char* without) {
-        if (section.has(key)) section.error(key, fmt::format("has no effect without {}", without));
-    };
-    if (cut != Cut::fixed) has_no_effect("mig_layout", "mig = \"static\"");
-    if (cut != Cut::dynamic) has_no_effect("mig_placement", "mig = \"dynamic\"");
+    if (cut != Cut::fixed) {
+        refuse_keys(section, {"mig_layout"}, "has no effect without mig = \"static\"");
+    }
+    if (cut != Cut::dynamic) {
+        refuse_keys(section, {"mig_placement"}, "has no effect without mig = \"dynamic\"");
+    }
     if (cut == Cut::off) return;
     if (group.gpu.kind.empty()) return;  // the node is no node
     if (!catalogue.has("gpu", group.gpu.kind, "mig_compute_slices")) {
@@ -103,10 +104,8 @@ void read_slice_request(Section& section, Section& kind_section, const WorldSpec
                  "Instead of a whole GPU, an instance of this MIG profile",
                  {.otherwise = "whole GPUs"});
     if (request.slice.empty()) return;
-    for (const char* key : {"gpus", "nodes", "size", "gpus_per_pod", "model", "stream"}) {
-        if (!kind_section.has(key)) continue;
-        kind_section.error(key, "has no effect with requires.slice: such a job has one slice");
-    }
+    refuse_keys(kind_section, {"gpus", "nodes", "size", "gpus_per_pod", "model", "stream"},
+                "has no effect with requires.slice: such a job has one slice");
 }
 
 }  // namespace railyard

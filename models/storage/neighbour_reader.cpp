@@ -35,10 +35,8 @@ NeighbourSpec read_neighbour(Section& section, const StoreSetup& store, std::int
     if (n.checkpoint > Bytes{} && !every) {
         section.error("every", "is missing: how often does it save?");
     }
-    for (const char* key : {"files", "every", "start"}) {
-        if (n.checkpoint == Bytes{} && section.has(key)) {
-            section.warning(key, "has no effect without checkpoint");
-        }
+    if (n.checkpoint == Bytes{}) {
+        warn_of_keys(section, {"files", "every", "start"}, "has no effect without checkpoint");
     }
     if (!store.limits.over_network) {
         section.error("name", "[storage] is in the job's own nodes: no other job is on it");

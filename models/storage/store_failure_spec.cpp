@@ -69,9 +69,7 @@ void StoreFailureReader::read_part(Section& section, StoreFailureSpec::Part& out
                  {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
     if (!section.present() || section.describing()) return;
     if (count(part) == 0) {
-        for (const char* key : {keys.rate, keys.repair}) {
-            if (section.has(key)) section.warning(key, "has no effect: " + none_text(part));
-        }
+        warn_of_keys(section, {keys.rate, keys.repair}, "has no effect: " + none_text(part));
         return;
     }
     out.repair = repair ? *repair : catalogue_.time("infrastructure", keys.entry, "repair_time");
@@ -101,8 +99,7 @@ StoreStrike StoreFailureReader::read_strike(Section& section, const StoreFailure
     std::optional<Duration> down_for;
     section.read("down_for", down_for, "Until it is back, or another drive is in its place",
                  {.bound = Bound::non_negative, .otherwise = "such a part's mean repair time"});
-    section.read("takes_data", strike.takes_data,
-                 "A server that holds data comes back without it");
+    section.read("takes_data", strike.takes_data, "A server that holds data comes back without it");
     section.finish();
     if (section.describing()) return strike;
 

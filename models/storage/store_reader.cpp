@@ -135,10 +135,9 @@ void StoreReader::read_network() {
     read_priority(storage_, "class_priority", traffic_class_.priority,
                   "IEEE 802.1p priority of the class of its own, 0 to 7 (RoCE)");
     if (own_class) traffic_class_.weight = weight;
-    for (const char* key : {"class_weight", "class_priority"}) {
-        if (storage_.has(key) && !own_class) {
-            storage_.warning(key, "has no effect without traffic_class = \"own\"");
-        }
+    if (!own_class) {
+        warn_of_keys(storage_, {"class_weight", "class_priority"},
+                     "has no effect without traffic_class = \"own\"");
     }
     if (storage_.has("traffic_class") && !converged_) {
         storage_.warning("traffic_class", "has no effect without storage.network = \"compute\"");

@@ -55,11 +55,9 @@ void read_snapshot(Section& checkpoint, CheckpointKeys& keys) {
 }
 
 void warn_of_what_has_no_effect(Section& checkpoint, const CheckpointKeys& keys) {
-    for (const char* key : {"snapshot_fraction", "upload_slowdown", "buffers"}) {
-        if (keys.mode != CheckpointMode::async && checkpoint.has(key)) {
-            checkpoint.warning(
-                key, fmt::format("has no effect without {} = \"async\"", checkpoint.path("mode")));
-        }
+    if (keys.mode != CheckpointMode::async) {
+        warn_of_keys(checkpoint, {"snapshot_fraction", "upload_slowdown", "buffers"},
+                     fmt::format("has no effect without {} = \"async\"", checkpoint.path("mode")));
     }
     if (checkpoint.has("changed_fraction") && keys.full_every == 1) {
         checkpoint.warning("changed_fraction", fmt::format("has no effect without {} above 1",

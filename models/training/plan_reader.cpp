@@ -46,9 +46,8 @@ void warn_of_idle_keys(Section& parallel, const Planned& s, bool imbalance_given
         }
     }
     if (s.model.experts == 0 || p.expert == 1) {
-        for (const char* key : {"fold_experts", "overlap_expert", "dispatch"}) {
-            if (parallel.has(key)) parallel.warning(key, "has no effect without expert > 1");
-        }
+        warn_of_keys(parallel, {"fold_experts", "overlap_expert", "dispatch"},
+                     "has no effect without expert > 1");
     }
     if (!p.fused_attention && p.attention_in_fp8) {
         parallel.warning("attention_in_fp8", "has no effect without fused_attention");
@@ -57,13 +56,11 @@ void warn_of_idle_keys(Section& parallel, const Planned& s, bool imbalance_given
         parallel.warning("gather_in_fp8", "has no effect with precision = \"bf16\"");
     }
     if (p.pipeline == 1) {
-        for (const char* key : {"first_stage_layers", "last_stage_layers", "stage_layers"}) {
-            if (parallel.has(key)) parallel.warning(key, "has no effect without pipeline > 1");
-        }
+        warn_of_keys(parallel, {"first_stage_layers", "last_stage_layers", "stage_layers"},
+                     "has no effect without pipeline > 1");
     } else if (!p.stage_layers.empty()) {
-        for (const char* key : {"first_stage_layers", "last_stage_layers"}) {
-            if (parallel.has(key)) parallel.warning(key, "has no effect beside stage_layers");
-        }
+        warn_of_keys(parallel, {"first_stage_layers", "last_stage_layers"},
+                     "has no effect beside stage_layers");
     }
 }
 

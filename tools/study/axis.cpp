@@ -116,9 +116,7 @@ std::optional<Axis> Axis::read(Section& section, const AxisBounds& bounds, bool 
         return std::nullopt;
     }
     if (bounds.values) {
-        for (const char* key : {"steps", "scale"}) {
-            if (section.has(key)) section.error(key, "has no effect without a range");
-        }
+        refuse_keys(section, {"steps", "scale"}, "has no effect without a range");
         return axis.read_list(section, *bounds.values) ? std::optional(axis) : std::nullopt;
     }
     if (!bounds.from || !bounds.to) {

@@ -208,10 +208,9 @@ void QuestionReader::read_limits() {
             limits.error("spend", "spent in which time? design.over is missing",
                          "over = \"730 day\"");
         }
-        for (const char* key : {"capital", "spend"}) {
-            if (limits.has(key) && !q_.priced) {
-                limits.error(key, "prices are missing: the scenario has no [cost]");
-            }
+        if (!q_.priced) {
+            refuse_keys(limits, {"capital", "spend"},
+                        "prices are missing: the scenario has no [cost]");
         }
         if (limits.has("probability") && !l.open()) {
             limits.error("probability",

@@ -210,10 +210,8 @@ void StudyReader::read_design_size() {
     if (takes_any_value_ && !top_.has("points")) {
         top_.error("points", "is missing: how many points has the design?");
     }
-    for (const char* key : {"points", "seed"}) {
-        if (!takes_any_value_ && top_.has(key)) {
-            top_.error(key, "has no effect: the axes say which points there are");
-        }
+    if (!takes_any_value_) {
+        refuse_keys(top_, {"points", "seed"}, "has no effect: the axes say which points there are");
     }
 }
 
