@@ -3,9 +3,11 @@
 // charts.
 
 #include <algorithm>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/statistics.h"
@@ -23,8 +25,8 @@ struct Metric {
 };
 
 // The one of that name among metrics, or among summaries of them; null: there is none.
-template <class Metrics>
-const auto* find_metric(const Metrics& metrics, std::string_view name) {
+template <class Named>
+const auto* find_metric(const Named& metrics, std::string_view name) {
     const auto found = std::ranges::find_if(metrics, [&](const auto& m) { return m.name == name; });
     return found == std::ranges::end(metrics) ? nullptr : &*found;
 }
@@ -32,6 +34,21 @@ const auto* find_metric(const Metrics& metrics, std::string_view name) {
 // A plain value, and a mean of `sum` over `count` things.
 Metric plain_metric(std::string name, std::string unit, double value);
 Metric mean_metric(std::string name, std::string unit, double sum, double count);
+
+// Those of a replica, in the order in which they are added.
+class MetricList : public std::vector<Metric> {
+  public:
+    void add(std::string name, std::string unit, double value) {
+        push_back(plain_metric(std::move(name), std::move(unit), value));
+    }
+    void count(std::string name, std::int64_t things) {
+        add(std::move(name), "1", static_cast<double>(things));
+    }
+    void mean(std::string name, std::string unit, double sum, double count) {
+        push_back(mean_metric(std::move(name), std::move(unit), sum, count));
+    }
+};
+
 // a / b; 0 where there is nothing to divide by.
 inline double ratio(double a, double b) {
     return b > 0 ? a / b : 0;

@@ -44,67 +44,60 @@ double process_cpu_seconds() {
 namespace {
 
 // How checkpoints went: what stalls waited for, when states were safe, where the bytes are.
-void add_checkpoint_metrics(const Scenario& s, const CheckpointOutcome& c,
-                            std::vector<Metric>& out) {
+void add_checkpoint_metrics(const Scenario& s, const CheckpointOutcome& c, MetricList& out) {
     const double saved = static_cast<double>(c.made_safe);
-    out.push_back(mean_metric("checkpoint_time_to_stall_end", "s", seconds(c.to_stall_end),
-                              static_cast<double>(c.stalls_ended)));
-    out.push_back(mean_metric("checkpoint_time_to_safe", "s", seconds(c.to_safe), saved));
-    out.push_back(plain_metric("checkpoints_passed_over", "1", static_cast<double>(c.passed_over)));
+    out.mean("checkpoint_time_to_stall_end", "s", seconds(c.to_stall_end),
+             static_cast<double>(c.stalls_ended));
+    out.mean("checkpoint_time_to_safe", "s", seconds(c.to_safe), saved);
+    out.count("checkpoints_passed_over", c.passed_over);
     for (std::size_t i = 0; i < wall_count; ++i) {
         const auto wall = static_cast<Wall>(i);
         const std::string name(wall_name(wall));
-        out.push_back(plain_metric("checkpoint_stall_" + name, "s", seconds(c.stall[wall])));
-        out.push_back(plain_metric("checkpoint_upload_" + name, "s", seconds(c.upload[wall])));
-        out.push_back(plain_metric("restore_" + name, "s", seconds(c.restore[wall])));
+        out.add("checkpoint_stall_" + name, "s", seconds(c.stall[wall]));
+        out.add("checkpoint_upload_" + name, "s", seconds(c.upload[wall]));
+        out.add("restore_" + name, "s", seconds(c.restore[wall]));
     }
     for (std::size_t tier = 0; tier < c.tiers.size(); ++tier) {
         const std::string place =
             place_names()[static_cast<std::size_t>(s.job.checkpoint.tiers[tier].place)];
         const auto bytes = [&](const char* what, Bytes count) {
-            out.push_back(plain_metric(fmt::format("{}_bytes_{}", place, what), "B",
-                                       static_cast<double>(count.count())));
+            out.add(fmt::format("{}_bytes_{}", place, what), "B",
+                    static_cast<double>(count.count()));
         };
         bytes("written", c.tiers[tier].written);
         bytes("kept", c.tiers[tier].safe);
         bytes("expired", c.tiers[tier].expired);
         bytes("lost", c.tiers[tier].lost);
         bytes("in_flight", c.tiers[tier].in_flight);
-        out.push_back(
-            plain_metric(place + "_restores", "1", static_cast<double>(c.restored_from[tier])));
+        out.count(place + "_restores", c.restored_from[tier]);
         if (s.job.checkpoint.tiers[tier].place == Place::object_store) {
             add_object_store_costs(s, {c.tiers[tier], c.bytes_read[tier]}, out);
         }
     }
 }
 
-void add_neighbour_metrics(const NeighbourSpec& spec, const NeighbourOutcome& n,
-                           std::vector<Metric>& out) {
+void add_neighbour_metrics(const NeighbourSpec& spec, const NeighbourOutcome& n, MetricList& out) {
     const std::string prefix = "neighbour_" + spec.name;
-    out.push_back(plain_metric(prefix + "_checkpoints", "1", static_cast<double>(n.written)));
-    out.push_back(
-        plain_metric(prefix + "_checkpoints_left_out", "1", static_cast<double>(n.left_out)));
-    out.push_back(mean_metric(prefix + "_checkpoint_time", "s", seconds(n.writing),
-                              static_cast<double>(n.written)));
-    out.push_back(mean_metric(prefix + "_reads_got", "1", n.read, n.asked));
+    out.count(prefix + "_checkpoints", n.written);
+    out.count(prefix + "_checkpoints_left_out", n.left_out);
+    out.mean(prefix + "_checkpoint_time", "s", seconds(n.writing), static_cast<double>(n.written));
+    out.mean(prefix + "_reads_got", "1", n.read, n.asked);
 }
 
 // Metrics of what the scenario asks for beyond interruptions, in the order of its sections.
-void add_failure_metrics(const Scenario& s, const ReplicaResult& r, std::vector<Metric>& out) {
-    const auto count = [&](const char* name, std::int64_t n) {
-        out.push_back(plain_metric(name, "1", static_cast<double>(n)));
-    };
+void add_failure_metrics(const Scenario& s, const ReplicaResult& r, MetricList& out) {
     const JobOutcome& job = r.job;
     if (!s.job.smaller.empty()) {
-        count("shrinks", job.shrinks);
-        out.push_back(plain_metric(
+        out.count("shrinks", job.shrinks);
+        out.add(
             "steps_missing", "steps",
-            static_cast<double>(job.replica_steps_missing) / static_cast<double>(s.job.replicas)));
+            static_cast<double>(job.replica_steps_missing) / static_cast<double>(s.job.replicas));
     }
-    if (!s.job.smaller.empty() || !s.slow_parts.empty()) count("nodes_changed", job.nodes_changed);
+    if (!s.job.smaller.empty() || !s.slow_parts.empty())
+        out.count("nodes_changed", job.nodes_changed);
     add_fault_metrics(s, job, out);
     if (!s.slow_parts.empty()) {
-        out.push_back(plain_metric("slow_parts_time", "s", seconds(job.slow_time)));
+        out.add("slow_parts_time", "s", seconds(job.slow_time));
     }
     add_node_counts(s, r.nodes, out);
 }
@@ -172,97 +165,84 @@ WorkDone work_of(const Scenario& s, const StepTime& step, const ReplicaResult& r
 }
 
 // By number of stage; a stage that never began has no step.
-void add_stage_metrics(const Scenario& s, const ReplicaResult& r, std::vector<Metric>& out) {
+void add_stage_metrics(const Scenario& s, const ReplicaResult& r, MetricList& out) {
     for (std::size_t i = 0; i < r.job.stages.size(); ++i) {
         const auto& [kept, wall] = r.job.stages[i];
         const std::string prefix = fmt::format("stage_{}", i + 1);
         const double stepping = seconds(kept.time);
         const double peak =
             peak_of_gpu(s) * static_cast<double>(s.job.stages[i].nodes * s.node.gpus);
-        out.push_back(plain_metric(prefix + "_wall_time", "s", seconds(wall)));
-        out.push_back(plain_metric(prefix + "_steps", "steps", static_cast<double>(kept.steps)));
-        out.push_back(plain_metric(prefix + "_tokens", "tokens", kept.tokens));
-        out.push_back(
-            mean_metric(prefix + "_step_time", "s", stepping, static_cast<double>(kept.steps)));
-        out.push_back(
-            mean_metric(prefix + "_mfu_step", "bf16 peak", kept.model_flops, stepping * peak));
+        out.add(prefix + "_wall_time", "s", seconds(wall));
+        out.add(prefix + "_steps", "steps", static_cast<double>(kept.steps));
+        out.add(prefix + "_tokens", "tokens", kept.tokens);
+        out.mean(prefix + "_step_time", "s", stepping, static_cast<double>(kept.steps));
+        out.mean(prefix + "_mfu_step", "bf16 peak", kept.model_flops, stepping * peak);
     }
     if (s.job.pauses.empty()) return;
-    out.push_back(plain_metric("pauses", "1", static_cast<double>(r.job.pauses)));
-    out.push_back(plain_metric("pause_time", "s", seconds(r.job.paused)));
+    out.count("pauses", r.job.pauses);
+    out.add("pause_time", "s", seconds(r.job.paused));
 }
 
 // What an interruption costs, on average.
-void add_interruption_metrics(const JobOutcome& job, double interruptions,
-                              std::vector<Metric>& out) {
-    const auto per_interruption = [&](const char* phase, Duration d) {
-        return mean_metric(fmt::format("{}_per_interruption", phase), "s", seconds(d),
-                           interruptions);
-    };
+void add_interruption_metrics(const JobOutcome& job, double interruptions, MetricList& out) {
     const Duration recovery =
         job.detection + job.replacement + job.requeue_wait + job.restart + job.restore;
-    out.insert(out.end(), {
-                              mean_metric("mean_time_between_interruptions", "s",
-                                          seconds(job.job_time), interruptions),
-                              per_interruption("lost_work", job.lost_work),
-                              per_interruption("detection", job.detection),
-                              per_interruption("replacement", job.replacement),
-                              per_interruption("requeue_wait", job.requeue_wait),
-                              per_interruption("restart", job.restart),
-                              per_interruption("restore", job.restore),
-                              per_interruption("recovery", recovery),
-                          });
+    out.mean("mean_time_between_interruptions", "s", seconds(job.job_time), interruptions);
+    for (const auto& [phase, time] : {std::pair{"lost_work", job.lost_work},
+                                      {"detection", job.detection},
+                                      {"replacement", job.replacement},
+                                      {"requeue_wait", job.requeue_wait},
+                                      {"restart", job.restart},
+                                      {"restore", job.restore},
+                                      {"recovery", recovery}}) {
+        out.mean(fmt::format("{}_per_interruption", phase), "s", seconds(time), interruptions);
+    }
 }
 
-void add_data_metrics(const Scenario& s, const ReplicaResult& r, double steps,
-                      std::vector<Metric>& out) {
+void add_data_metrics(const Scenario& s, const ReplicaResult& r, double steps, MetricList& out) {
     const double job_gpus = static_cast<double>(s.job.gpus());
     const double fetched = s.data->bytes_fetched(steps);
-    out.push_back(
-        plain_metric("data_wait_time", "s",
-                     static_cast<double>(r.ledger.booked(Category::data_wait)) * 1e-9 / job_gpus));
+    out.add("data_wait_time", "s",
+            static_cast<double>(r.ledger.booked(Category::data_wait)) * 1e-9 / job_gpus);
     if (s.data->shuffle_buffers > Bytes{}) {
-        out.push_back(plain_metric("data_first_batch_time", "s",
-                                   static_cast<double>(r.job.first_batch) * 1e-9 / job_gpus));
+        out.add("data_first_batch_time", "s",
+                static_cast<double>(r.job.first_batch) * 1e-9 / job_gpus);
     }
-    out.push_back(plain_metric("data_starved_time", "s", seconds(r.job.data_starved)));
-    out.push_back(plain_metric("data_utilisation", "1", s.data->flow.utilisation));
-    out.push_back(plain_metric("data_fetched", "B", fetched));
-    out.push_back(plain_metric("data_egress_cost", "USD", fetched * s.data->egress_usd_per_byte));
+    out.add("data_starved_time", "s", seconds(r.job.data_starved));
+    out.add("data_utilisation", "1", s.data->flow.utilisation);
+    out.add("data_fetched", "B", fetched);
+    out.add("data_egress_cost", "USD", fetched * s.data->egress_usd_per_byte);
 }
 
-std::vector<Metric> metrics_of(const Scenario& s, const StepTime& step, const ReplicaResult& r) {
+MetricList metrics_of(const Scenario& s, const StepTime& step, const ReplicaResult& r) {
     const JobOutcome& job = r.job;
-    const double total = static_cast<double>(r.ledger.total());
     const double job_seconds = seconds(job.job_time);
     const WorkDone work = work_of(s, step, r);
     const double days = seconds(r.simulated) / 86400;
     double interruptions = 0;
     for (const std::int64_t n : job.interruptions) interruptions += static_cast<double>(n);
-    std::vector<Metric> metrics = {
-        plain_metric("goodput", "1",
-                     ratio(static_cast<double>(r.ledger.booked(Category::productive)), total)),
-        plain_metric("ettr", "1", ratio(work.trained_s, job_seconds)),
-        plain_metric("mfu", "bf16 peak", ratio(work.model_flops, work.peak_flops)),
-        plain_metric("mfu_step", "bf16 peak", work.step_mfu),
-        plain_metric("step_time", "s", work.step_s),
-        plain_metric("steps", "steps", work.steps),
-        plain_metric("steps_lost", "steps", static_cast<double>(job.steps_lost)),
-        plain_metric("tokens", "tokens", work.tokens),
-        plain_metric("steps_per_day", "steps/day", ratio(work.steps, days)),
-        plain_metric("tokens_per_day", "tokens/day", ratio(work.tokens, days)),
-        plain_metric("training_time", "s", work.trained_s),
-        plain_metric("wall_time", "s", job_seconds),
-        plain_metric("job_finished", "1", job.finished ? 1 : 0),
-        plain_metric("checkpoints", "1", static_cast<double>(job.checkpoint.made_safe)),
-        plain_metric("checkpoints_lost", "1", static_cast<double>(job.checkpoint.lost)),
-        plain_metric("checkpoint_stall_time", "s", seconds(job.checkpoint_stall)),
-        plain_metric("interruptions", "1", interruptions),
-        plain_metric("planned_interruptions", "1", static_cast<double>(job.planned_interruptions)),
-        plain_metric("storms", "1", static_cast<double>(job.storms)),
-        plain_metric("storm_stall_time", "s", seconds(job.storm_stall)),
-        plain_metric("failures_while_down", "1", static_cast<double>(job.strikes_while_down)),
-    };
+    MetricList metrics;
+    metrics.add("goodput", "1", r.ledger.fraction(Category::productive));
+    metrics.add("ettr", "1", ratio(work.trained_s, job_seconds));
+    metrics.add("mfu", "bf16 peak", ratio(work.model_flops, work.peak_flops));
+    metrics.add("mfu_step", "bf16 peak", work.step_mfu);
+    metrics.add("step_time", "s", work.step_s);
+    metrics.add("steps", "steps", work.steps);
+    metrics.add("steps_lost", "steps", static_cast<double>(job.steps_lost));
+    metrics.add("tokens", "tokens", work.tokens);
+    metrics.add("steps_per_day", "steps/day", ratio(work.steps, days));
+    metrics.add("tokens_per_day", "tokens/day", ratio(work.tokens, days));
+    metrics.add("training_time", "s", work.trained_s);
+    metrics.add("wall_time", "s", job_seconds);
+    metrics.add("job_finished", "1", job.finished ? 1 : 0);
+    metrics.count("checkpoints", job.checkpoint.made_safe);
+    metrics.count("checkpoints_lost", job.checkpoint.lost);
+    metrics.add("checkpoint_stall_time", "s", seconds(job.checkpoint_stall));
+    metrics.add("interruptions", "1", interruptions);
+    metrics.count("planned_interruptions", job.planned_interruptions);
+    metrics.count("storms", job.storms);
+    metrics.add("storm_stall_time", "s", seconds(job.storm_stall));
+    metrics.count("failures_while_down", job.strikes_while_down);
     add_interruption_metrics(job, interruptions, metrics);
     add_stage_metrics(s, r, metrics);
     add_failure_metrics(s, r, metrics);
@@ -292,18 +272,15 @@ std::string stuck_report(const Scenario& s, const JobOutcome& job) {
 
 }  // namespace
 
-void add_store_metrics(const StoreFailureCounts& c, std::vector<Metric>& out) {
-    const auto count = [&](const char* name, std::int64_t n) {
-        out.push_back(plain_metric(name, "1", static_cast<double>(n)));
-    };
-    count("storage_drives_lost", c.drives);
-    count("storage_servers_lost", c.servers);
-    count("storage_boxes_lost", c.boxes);
-    count("storage_rebuilds", c.rebuilds);
-    count("storage_data_losses", c.data_losses);
-    out.push_back(plain_metric("storage_data_lost", "1", c.data_lost));
-    count("storage_outages", c.outages);
-    out.push_back(plain_metric("storage_outage_time", "s", seconds(c.outage_time)));
+void add_store_metrics(const StoreFailureCounts& c, MetricList& out) {
+    out.count("storage_drives_lost", c.drives);
+    out.count("storage_servers_lost", c.servers);
+    out.count("storage_boxes_lost", c.boxes);
+    out.count("storage_rebuilds", c.rebuilds);
+    out.count("storage_data_losses", c.data_losses);
+    out.add("storage_data_lost", "1", c.data_lost);
+    out.count("storage_outages", c.outages);
+    out.add("storage_outage_time", "s", seconds(c.outage_time));
 }
 
 Rate strike_rate(const Scenario& s) {
@@ -325,38 +302,32 @@ Rate strike_rate_per_job(const Scenario& s) {
     return sum;
 }
 
-void add_fault_metrics(const Scenario& s, const FaultCounts& faults, std::vector<Metric>& out) {
-    const auto count = [&](const char* name, std::int64_t n) {
-        out.push_back(plain_metric(name, "1", static_cast<double>(n)));
-    };
+void add_fault_metrics(const Scenario& s, const FaultCounts& faults, MetricList& out) {
     if (!s.slow_parts.empty()) {
-        count("slow_parts", faults.slow_parts.slow);
-        count("slow_parts_found", faults.slow_parts.found);
+        out.count("slow_parts", faults.slow_parts.slow);
+        out.count("slow_parts_found", faults.slow_parts.found);
     }
-    if (s.job.recovery.misdiagnosis > 0) count("nodes_blamed", faults.nodes_blamed);
+    if (s.job.recovery.misdiagnosis > 0) out.count("nodes_blamed", faults.nodes_blamed);
     if (std::ranges::any_of(s.causes, &FailureCause::silent)) {
-        count("corruptions_found", faults.corruptions_found);
+        out.count("corruptions_found", faults.corruptions_found);
     }
-    if (s.network_faults.any()) count("network_outages", faults.network_outages);
+    if (s.network_faults.any()) out.count("network_outages", faults.network_outages);
 }
 
-void add_node_counts(const Scenario& s, const NodeFailureCounts& nodes, std::vector<Metric>& out) {
-    const auto count = [&](const char* name, std::int64_t n) {
-        out.push_back(plain_metric(name, "1", static_cast<double>(n)));
-    };
-    if (s.nodes.quarantine.failures > 0) count("nodes_quarantined", nodes.quarantined);
+void add_node_counts(const Scenario& s, const NodeFailureCounts& nodes, MetricList& out) {
+    if (s.nodes.quarantine.failures > 0) out.count("nodes_quarantined", nodes.quarantined);
     if (std::ranges::any_of(
             s.causes, [](const FailureCause& cause) { return cause.domain != DomainKind::node; })) {
-        count("domain_failures", nodes.domain_failures);
+        out.count("domain_failures", nodes.domain_failures);
     }
     if (!s.nodes.repair.limited()) return;
     const double repairs = static_cast<double>(nodes.repair.repairs);
-    count("repairs", nodes.repair.repairs);
-    count("repairs_found_bad", nodes.repair.came_back);
-    count("repairs_let_out_bad", nodes.repair.let_out);
-    out.push_back(mean_metric("repair_wait", "s", nodes.repair.waited_s, repairs));
-    out.push_back(mean_metric("repair_wait_part", "s", nodes.repair.waited_for_part_s, repairs));
-    count("repair_queue_max", static_cast<std::int64_t>(nodes.repair.queue_max));
+    out.count("repairs", nodes.repair.repairs);
+    out.count("repairs_found_bad", nodes.repair.came_back);
+    out.count("repairs_let_out_bad", nodes.repair.let_out);
+    out.mean("repair_wait", "s", nodes.repair.waited_s, repairs);
+    out.mean("repair_wait_part", "s", nodes.repair.waited_for_part_s, repairs);
+    out.count("repair_queue_max", static_cast<std::int64_t>(nodes.repair.queue_max));
 }
 
 namespace {

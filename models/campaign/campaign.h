@@ -65,7 +65,7 @@ struct ReplicaResult {
     std::uint64_t events = 0;
     std::uint64_t trajectory = 0;  // digest of every event
     std::uint64_t outcome = 0;     // digest of the ledger and the counts
-    std::vector<Metric> metrics;
+    MetricList metrics;
     std::vector<CampaignEvent> log;   // when asked for
     std::vector<RefusedJob> refused;  // with many jobs, by number of submission
 };
@@ -103,12 +103,10 @@ Rate strike_rate(const Scenario& scenario);
 // These, of each running job of many.
 Rate strike_rate_per_job(const Scenario& scenario);
 
-void add_store_metrics(const StoreFailureCounts& counts, std::vector<Metric>& out);
+void add_store_metrics(const StoreFailureCounts& counts, MetricList& out);
 // What faults did, and what became of nodes, one job's or those of many: as far as the scenario asks for it.
-void add_fault_metrics(const Scenario& scenario, const FaultCounts& faults,
-                       std::vector<Metric>& out);
-void add_node_counts(const Scenario& scenario, const NodeFailureCounts& nodes,
-                     std::vector<Metric>& out);
+void add_fault_metrics(const Scenario& scenario, const FaultCounts& faults, MetricList& out);
+void add_node_counts(const Scenario& scenario, const NodeFailureCounts& nodes, MetricList& out);
 
 // The same of a scenario with many jobs. Of one of its phases: with these jobs, on its own clock.
 struct WorldPart {
@@ -119,8 +117,8 @@ struct WorldPart {
 ReplicaResult run_world_replica(const Scenario& scenario, std::int64_t index, bool log_events,
                                 ReplicaTrace* record = nullptr, WorldPart* part = nullptr,
                                 const TakeJob& take = {});
-std::vector<Metric> world_metrics(const Scenario& scenario, const WorldJobs& jobs,
-                                  const WorldRunResult& ran);
+MetricList world_metrics(const Scenario& scenario, const WorldJobs& jobs,
+                         const WorldRunResult& ran);
 void tell_jobs(const WorldSpec& spec, const WorldJobs& jobs, const WorldOutcome& outcome,
                Instant end, const TakeJob& take);
 

@@ -66,14 +66,13 @@ void add_used_metrics(const Scenario& s, ReplicaResult& r) {
     }
     count(UsedLine::paid) = paid_by_use(r.metrics, r.simulated);
     for (std::size_t line = 1; line < used_line_count; ++line) {
-        r.metrics.push_back(
-            plain_metric(used_metrics[line].name, used_metrics[line].unit, used[line]));
+        r.metrics.add(used_metrics[line].name, used_metrics[line].unit, used[line]);
     }
 }
 
 }  // namespace
 
-void add_object_store_costs(const Scenario& s, const PlaceUse& use, std::vector<Metric>& out) {
+void add_object_store_costs(const Scenario& s, const PlaceUse& use, MetricList& out) {
     const StorePrices& prices = s.stores[object_store_index].system->prices();
     const auto parts = [](Bytes moved, Bytes part) {
         return part > Bytes{}
@@ -82,12 +81,11 @@ void add_object_store_costs(const Scenario& s, const PlaceUse& use, std::vector<
     };
     const double requests = parts(use.bytes.written, prices.write_part) * prices.per_write_request +
                             parts(use.read, prices.read_part) * prices.per_read_request;
-    out.push_back(plain_metric("object_store_requests_cost", "USD", requests));
-    out.push_back(plain_metric("object_store_egress_cost", "USD",
-                               static_cast<double>(use.read.count()) * prices.per_egress_byte));
-    out.push_back(
-        plain_metric("object_store_kept_cost_per_month", "USD",
-                     static_cast<double>(use.bytes.safe.count()) * prices.per_byte_month));
+    out.add("object_store_requests_cost", "USD", requests);
+    out.add("object_store_egress_cost", "USD",
+            static_cast<double>(use.read.count()) * prices.per_egress_byte);
+    out.add("object_store_kept_cost_per_month", "USD",
+            static_cast<double>(use.bytes.safe.count()) * prices.per_byte_month);
 }
 
 const CostMetric* cost_metric(std::string_view name) {
@@ -135,8 +133,7 @@ void add_cost_metrics(const Scenario& s, ReplicaResult& r) {
         if (metric.name == "cost_per_1e12_tokens" && s.tokens_per_step == 0) continue;
         if (metric.name == "cost_per_work" && !s.counts_work()) continue;
         const double value = metric.of(cost);
-        r.metrics.push_back(
-            plain_metric(std::string(metric.name), "USD", std::isfinite(value) ? value : NAN));
+        r.metrics.add(std::string(metric.name), "USD", std::isfinite(value) ? value : NAN);
     }
 }
 

@@ -19,7 +19,7 @@ struct CostMetric {
 const CostMetric* cost_metric(std::string_view name);
 
 // What checkpoints in [object_store] cost by use.
-void add_object_store_costs(const Scenario& s, const PlaceUse& use, std::vector<Metric>& out);
+void add_object_store_costs(const Scenario& s, const PlaceUse& use, MetricList& out);
 
 // What a finished campaign used and gave, of its metrics: of a replica that has just run, or that was
 // read back.

@@ -379,7 +379,7 @@ void add_counts(const Scenario& whole, const ScenarioPhase& phase, const Replica
 
 // Sums each metric over the phases that have it.
 void add_sum(const std::vector<ReplicaResult>& parts, const std::string& name,
-             std::vector<Metric>& metrics) {
+             MetricList& metrics) {
     double sum = 0;
     const Metric* last = nullptr;
     for (const ReplicaResult& part : parts) {
@@ -388,19 +388,17 @@ void add_sum(const std::vector<ReplicaResult>& parts, const std::string& name,
         last = each;
         sum += each->value;
     }
-    if (last != nullptr) metrics.push_back(plain_metric(name, last->unit, sum));
+    if (last != nullptr) metrics.add(name, last->unit, sum);
 }
 
 // The metrics of each phase; those after the job's end have zeros.
-void tell_phases(const Scenario& s, const std::vector<ReplicaResult>& parts,
-                 std::vector<Metric>& metrics) {
+void tell_phases(const Scenario& s, const std::vector<ReplicaResult>& parts, MetricList& metrics) {
     for (std::size_t k = 0; k < s.phases.size(); ++k) {
         const bool began = k < parts.size();
         const auto tell = [&](const char* name) {
             const Metric* each = find_metric(parts[began ? k : 0].metrics, name);
             if (each == nullptr) return;
-            metrics.push_back(
-                plain_metric(phase_metric(k, name), each->unit, began ? each->value : 0));
+            metrics.add(phase_metric(k, name), each->unit, began ? each->value : 0);
         };
         for (const char* name : told) tell(name);
         for (const char* name : summed_and_told) tell(name);
@@ -408,16 +406,16 @@ void tell_phases(const Scenario& s, const std::vector<ReplicaResult>& parts,
 }
 
 // For one job that goes from phase to phase.
-std::vector<Metric> metrics_of(const Scenario& s, const std::vector<ReplicaResult>& parts,
-                               const ReplicaResult& out) {
-    std::vector<Metric> metrics;
+MetricList metrics_of(const Scenario& s, const std::vector<ReplicaResult>& parts,
+                      const ReplicaResult& out) {
+    MetricList metrics;
     const auto value = [&](std::string_view name) {
         const Metric* found = find_metric(metrics, name);
         RY_CHECK(found != nullptr);
         return found->value;
     };
     const double days = seconds(out.simulated) / 86400;
-    metrics.push_back(plain_metric("goodput", "1", out.ledger.fraction(Category::productive)));
+    metrics.add("goodput", "1", out.ledger.fraction(Category::productive));
     for (const char* name : summed) add_sum(parts, name, metrics);
     for (const char* name : summed_and_told) add_sum(parts, name, metrics);
     for (std::size_t i = 0; i < s.job.stages.size(); ++i) {
@@ -425,9 +423,9 @@ std::vector<Metric> metrics_of(const Scenario& s, const std::vector<ReplicaResul
             add_sum(parts, fmt::format("stage_{}_{}", i + 1, name), metrics);
         }
     }
-    metrics.push_back(plain_metric("steps_per_day", "steps/day", value("steps") / days));
-    metrics.push_back(plain_metric("tokens_per_day", "tokens/day", value("tokens") / days));
-    metrics.push_back(plain_metric("wall_time", "s", seconds(out.simulated)));
+    metrics.add("steps_per_day", "steps/day", value("steps") / days);
+    metrics.add("tokens_per_day", "tokens/day", value("tokens") / days);
+    metrics.add("wall_time", "s", seconds(out.simulated));
     tell_phases(s, parts, metrics);
     return metrics;
 }

@@ -92,46 +92,39 @@ EnergyUse energy_use(const PowerSpec& power, const CampaignEnergy& energy, Durat
 }
 
 void add_power_metrics(const PowerSpec& p, const EnergyUse& use, double swing,
-                       std::optional<double> tokens, std::vector<Metric>& out) {
-    const auto add = [&](const char* name, const char* unit, double value) {
-        out.push_back(plain_metric(name, unit, value));
-    };
-    add("power_mean", "W", use.mean.value);
-    add("power_peak", "W", use.peak.value);
-    add("power_design", "W", use.design.value);
-    add("power_swing", "W", swing);
-    add("power_swing_rate", "W/s", p.edge > Duration{} ? swing / seconds(p.edge) : 0);
-    add("energy", "J", use.meter_joules);
-    add("energy_it", "J", use.it_joules);
-    if (tokens) out.push_back(mean_metric("energy_per_token", "J", use.meter_joules, *tokens));
-    if (p.carbon) add("carbon", "gCO2", use.kilowatt_hours() * p.carbon->value);
-    if (p.budget) add("power_budget_load", "1", use.peak.value / p.budget->value);
+                       std::optional<double> tokens, MetricList& out) {
+    out.add("power_mean", "W", use.mean.value);
+    out.add("power_peak", "W", use.peak.value);
+    out.add("power_design", "W", use.design.value);
+    out.add("power_swing", "W", swing);
+    out.add("power_swing_rate", "W/s", p.edge > Duration{} ? swing / seconds(p.edge) : 0);
+    out.add("energy", "J", use.meter_joules);
+    out.add("energy_it", "J", use.it_joules);
+    if (tokens) out.mean("energy_per_token", "J", use.meter_joules, *tokens);
+    if (p.carbon) out.add("carbon", "gCO2", use.kilowatt_hours() * p.carbon->value);
+    if (p.budget) out.add("power_budget_load", "1", use.peak.value / p.budget->value);
     if (p.budget && p.over_budget == OverBudget::throttle) {
-        add("power_budget_clock", "1", p.budget_speed);
+        out.add("power_budget_clock", "1", p.budget_speed);
     }
-    if (p.supplies_load > 0) add("power_supplies_load", "1", p.supplies_load);
+    if (p.supplies_load > 0) out.add("power_supplies_load", "1", p.supplies_load);
 }
 
 void add_facility_metrics(const PowerSpec& p, std::int64_t job_nodes, const FeedCounts& feeds,
-                          std::vector<Metric>& out) {
+                          MetricList& out) {
     if (!p.facility_given) return;
-    const auto add = [&](const char* name, const char* unit, double value) {
-        out.push_back(plain_metric(name, unit, value));
-    };
     const double rack = static_cast<double>(std::min(p.nodes_per_rack, job_nodes));
-    add("rack_power_peak", "W", rack * p.node_step.peak().value);
-    add("gpu_temperature", "degC", p.heat.gpu.value);
-    add("hbm_temperature", "degC", p.heat.hbm.value);
-    add("gpu_clock", "1", p.heat.speed);
+    out.add("rack_power_peak", "W", rack * p.node_step.peak().value);
+    out.add("gpu_temperature", "degC", p.heat.gpu.value);
+    out.add("hbm_temperature", "degC", p.heat.hbm.value);
+    out.add("gpu_clock", "1", p.heat.speed);
     if (p.pump) {
-        add("pump_losses", "1", static_cast<double>(feeds.pump_losses));
-        add("pump_losses_ridden_through", "1",
-            static_cast<double>(feeds.pump_losses_ridden_through));
+        out.count("pump_losses", feeds.pump_losses);
+        out.count("pump_losses_ridden_through", feeds.pump_losses_ridden_through);
     }
     if (!p.breaker) return;
-    add("breaker_trips", "1", static_cast<double>(feeds.breaker_trips));
+    out.count("breaker_trips", feeds.breaker_trips);
     const double behind = static_cast<double>(std::min(p.breaker->nodes, job_nodes));
-    add("breaker_load_peak", "1", behind * p.node_step.peak().value / p.breaker->rating.value);
+    out.add("breaker_load_peak", "1", behind * p.node_step.peak().value / p.breaker->rating.value);
 }
 
 NetworkPower network_power(const Topology& topology, Catalogue& c) {

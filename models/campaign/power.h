@@ -74,10 +74,10 @@ EnergyUse energy_use(const PowerSpec& power, const CampaignEnergy& energy, Durat
 // power_mean, power_peak, energy, energy_per_token ..., of one replica. `tokens`: those that it has kept,
 // of a job that counts them.
 void add_power_metrics(const PowerSpec& power, const EnergyUse& use, double swing,
-                       std::optional<double> tokens, std::vector<Metric>& out);
+                       std::optional<double> tokens, MetricList& out);
 // Metrics of racks, heat and feeds, with [facility].
 void add_facility_metrics(const PowerSpec& power, std::int64_t job_nodes, const FeedCounts& feeds,
-                          std::vector<Metric>& out);
+                          MetricList& out);
 
 // The switches and transceivers of a network as it is built.
 struct NetworkPower {

@@ -20,7 +20,7 @@ namespace {
 
 // Mean, median and 95th percentile.
 void add_distribution(const std::string& name, const char* unit, std::vector<double> values,
-                      std::vector<Metric>& out) {
+                      MetricList& out) {
     std::sort(values.begin(), values.end());
     double sum = 0;
     for (const double value : values) sum += value;
@@ -28,9 +28,9 @@ void add_distribution(const std::string& name, const char* unit, std::vector<dou
         if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
         return values[place_after(p, values.size())];
     };
-    out.push_back(mean_metric(name + "_mean", unit, sum, static_cast<double>(values.size())));
-    out.push_back(plain_metric(name + "_median", unit, at(0.5)));
-    out.push_back(plain_metric(name + "_p95", unit, at(0.95)));
+    out.mean(name + "_mean", unit, sum, static_cast<double>(values.size()));
+    out.add(name + "_median", unit, at(0.5));
+    out.add(name + "_p95", unit, at(0.95));
 }
 
 // Jobs of up to so many GPUs, and of more than half as many.
@@ -62,29 +62,26 @@ std::vector<SizeClass> size_classes(std::int64_t all, const WorldJobs& jobs,
     return out;
 }
 
-void add_counts(const WorldOutcome& outcome, std::vector<Metric>& out) {
+void add_counts(const WorldOutcome& outcome, MetricList& out) {
     constexpr JobEnd ends[] = {JobEnd::completed, JobEnd::failed,    JobEnd::node_fail,
                                JobEnd::timeout,   JobEnd::preempted, JobEnd::cancelled,
                                JobEnd::refused};
-    const auto count = [&](const std::string& name, std::int64_t n) {
-        out.push_back(plain_metric(name, "1", static_cast<double>(n)));
-    };
     const auto& runs = outcome.runs;
-    count("jobs", outcome.submitted);
-    count("jobs_ended", outcome.ended);
-    count("jobs_running", outcome.running);
-    count("jobs_waiting", outcome.waiting);
+    out.count("jobs", outcome.submitted);
+    out.count("jobs_ended", outcome.ended);
+    out.count("jobs_running", outcome.running);
+    out.count("jobs_waiting", outcome.waiting);
     for (const JobEnd how : ends) {
-        count(fmt::format("jobs_{}", job_end_name(how)),
-              std::count_if(runs.begin(), runs.end(),
-                            [how](const WorldJobRun& r) { return r.over && r.how == how; }));
+        out.count(fmt::format("jobs_{}", job_end_name(how)),
+                  std::count_if(runs.begin(), runs.end(),
+                                [how](const WorldJobRun& r) { return r.over && r.how == how; }));
     }
     std::int64_t interruptions = 0;
     for (const WorldJobRun& run : runs) interruptions += run.interruptions;
-    count("interruptions", interruptions);
-    count("own_failures", outcome.own_failures);
-    count("preemptions", outcome.preemptions);
-    count("failures_on_idle_nodes", outcome.strikes_on_idle);
+    out.count("interruptions", interruptions);
+    out.count("own_failures", outcome.own_failures);
+    out.count("preemptions", outcome.preemptions);
+    out.count("failures_on_idle_nodes", outcome.strikes_on_idle);
 }
 
 // What a job takes alone, undisturbed and at full clocks: the same in all designs, so that slower GPUs
@@ -115,7 +112,7 @@ Instant waited_until(const WorldJobRun& run, Instant campaign_end) {
 }
 
 void add_waits(const WorldScenario& world, const WorldJobs& jobs, const WorldOutcome& outcome,
-               Instant campaign_end, std::vector<Metric>& out) {
+               Instant campaign_end, MetricList& out) {
     std::vector<double> waits;
     std::vector<double> jcts;
     std::vector<double> slowdowns;
@@ -130,7 +127,7 @@ void add_waits(const WorldScenario& world, const WorldJobs& jobs, const WorldOut
         if (!run.started || !run.over) continue;
         jcts.push_back(seconds(run.end - job.submit));
     }
-    out.push_back(plain_metric("jobs_never_started", "1", static_cast<double>(never_started)));
+    out.count("jobs_never_started", never_started);
     add_distribution("wait", "s", waits, out);
     add_distribution("jct", "s", jcts, out);
     add_distribution("bounded_slowdown", "1", slowdowns, out);
@@ -161,7 +158,7 @@ std::vector<KindSums> sums_of_kinds(const WorldScenario& world, const WorldJobs&
 
 // The kinds that a kind of jobs waited for, as shares of its waiting; steps that were lost later count too.
 void add_contention(const WorldScenario& world, const WorldOutcome& outcome, std::size_t kind,
-                    std::vector<Metric>& out) {
+                    MetricList& out) {
     const WorldSpec& spec = world.spec;
     double all = 0;
     for (std::size_t by = 0; by < spec.kinds.size(); ++by) {
@@ -169,9 +166,8 @@ void add_contention(const WorldScenario& world, const WorldOutcome& outcome, std
     }
     for (std::size_t by = 0; by < spec.kinds.size(); ++by) {
         if (!spec.kinds[by].traffic) continue;
-        out.push_back(
-            mean_metric("contention_kind_" + world.kind_key(kind) + "_by_" + world.kind_key(by),
-                        "1", outcome.contention_by.at(kind, by), all));
+        out.mean("contention_kind_" + world.kind_key(kind) + "_by_" + world.kind_key(by), "1",
+                 outcome.contention_by.at(kind, by), all);
     }
 }
 
@@ -180,8 +176,7 @@ bool any_storms(const Scenario& s) {
 }
 
 // What became of the jobs of each kind, and of the time of their GPUs.
-void add_kinds(const Scenario& s, const WorldJobs& jobs, const WorldRunResult& r,
-               std::vector<Metric>& out) {
+void add_kinds(const Scenario& s, const WorldJobs& jobs, const WorldRunResult& r, MetricList& out) {
     const WorldScenario& world = *s.world;
     const WorldSpec& spec = world.spec;
     if (spec.kinds.size() < 2) return;
@@ -198,14 +193,12 @@ void add_kinds(const Scenario& s, const WorldJobs& jobs, const WorldRunResult& r
         }
         const double held = static_cast<double>(booked.total());
         const auto share = [&](const char* metric, Category category) {
-            out.push_back(mean_metric(metric + name, "1",
-                                      static_cast<double>(booked.booked(category)), held));
+            out.mean(metric + name, "1", static_cast<double>(booked.booked(category)), held);
         };
-        out.push_back(plain_metric("jobs_kind_" + name, "1", sum.submitted));
-        out.push_back(mean_metric("wait_mean_kind_" + name, "s", sum.wait_s, sum.submitted));
-        out.push_back(mean_metric("jct_mean_kind_" + name, "s", sum.jct_s, sum.over));
-        out.push_back(
-            mean_metric("bounded_slowdown_mean_kind_" + name, "1", sum.slowdown, sum.submitted));
+        out.add("jobs_kind_" + name, "1", sum.submitted);
+        out.mean("wait_mean_kind_" + name, "s", sum.wait_s, sum.submitted);
+        out.mean("jct_mean_kind_" + name, "s", sum.jct_s, sum.over);
+        out.mean("bounded_slowdown_mean_kind_" + name, "1", sum.slowdown, sum.submitted);
         share("goodput_kind_", Category::productive);
         share("checkpoint_stall_kind_", Category::checkpoint_stall);
         share("lost_work_kind_", Category::lost_work);
@@ -220,7 +213,7 @@ void add_kinds(const Scenario& s, const WorldJobs& jobs, const WorldRunResult& r
 
 // What the kept part of each job counts, also of one that is never done.
 void add_work(const WorldScenario& world, const WorldJobs& jobs, const WorldRunResult& r,
-              std::vector<Metric>& out) {
+              MetricList& out) {
     if (world.worths.empty()) return;
     std::vector<double> by_kind(world.spec.kinds.size());
     double all = 0;
@@ -231,16 +224,16 @@ void add_work(const WorldScenario& world, const WorldJobs& jobs, const WorldRunR
         by_kind[job.kind] += done * world.worth_of(job);
         all += done * world.worth_of(job);
     }
-    out.push_back(plain_metric("work_done", "1", all));
-    out.push_back(mean_metric("work_per_day", "1/day", all, seconds(r.simulated) / 86400));
+    out.add("work_done", "1", all);
+    out.mean("work_per_day", "1/day", all, seconds(r.simulated) / 86400);
     for (std::size_t k = 0; k < by_kind.size() && by_kind.size() > 1; ++k) {
-        out.push_back(plain_metric("work_done_kind_" + world.kind_key(k), "1", by_kind[k]));
+        out.add("work_done_kind_" + world.kind_key(k), "1", by_kind[k]);
     }
 }
 
 // Egress of the data of all steps that were done, kept or not.
 void add_data_of_objects(const WorldScenario& world, const WorldJobs& jobs, const WorldRunResult& r,
-                         std::vector<Metric>& out) {
+                         MetricList& out) {
     const auto from_objects = [](const std::optional<DataLoading>& data) {
         return data && data->source == DataSource::object_store;
     };
@@ -256,40 +249,32 @@ void add_data_of_objects(const WorldScenario& world, const WorldJobs& jobs, cons
         fetched += bytes;
         cost += bytes * data->egress_usd_per_byte;
     }
-    out.push_back(plain_metric("data_fetched", "B", fetched));
-    out.push_back(plain_metric("data_egress_cost", "USD", cost));
-}
-
-// Time of GPUs cut into slices that no instance could have used, as a share of all their time.
-Metric stranded_part(const WorldOutcome& outcome) {
-    return plain_metric(
-        "mig_stranded", "1",
-        ratio(static_cast<double>(outcome.stranded), static_cast<double>(outcome.sliced)));
+    out.add("data_fetched", "B", fetched);
+    out.add("data_egress_cost", "USD", cost);
 }
 
 }  // namespace
 
-std::vector<Metric> world_metrics(const Scenario& s, const WorldJobs& jobs,
-                                  const WorldRunResult& r) {
+MetricList world_metrics(const Scenario& s, const WorldJobs& jobs, const WorldRunResult& r) {
     const WorldSpec& spec = s.world->spec;
     const double total = static_cast<double>(r.ledger.total());
     const auto share = [&](GpuNanoseconds part) { return ratio(static_cast<double>(part), total); };
-    std::vector<Metric> out = {
-        plain_metric("goodput", "1", share(r.ledger.booked(Category::productive))),
-        plain_metric("utilisation", "1", share(r.outcome.held)),
-        plain_metric("occupancy", "1", share(r.outcome.node_busy)),
-    };
-    if (spec.parts_per_gpu() > 1) out.push_back(stranded_part(r.outcome));
+    MetricList out;
+    out.add("goodput", "1", r.ledger.fraction(Category::productive));
+    out.add("utilisation", "1", share(r.outcome.held));
+    out.add("occupancy", "1", share(r.outcome.node_busy));
+    if (spec.parts_per_gpu() > 1) {
+        out.add(
+            "mig_stranded", "1",
+            ratio(static_cast<double>(r.outcome.stranded), static_cast<double>(r.outcome.sliced)));
+    }
     add_counts(r.outcome, out);
-    const auto count = [&](const char* name, std::int64_t n) {
-        out.push_back(plain_metric(name, "1", static_cast<double>(n)));
-    };
     add_fault_metrics(s, r.outcome, out);
     if (std::ranges::any_of(s.causes, &FailureCause::silent)) {
-        count("corrupted_results", r.outcome.corrupted_results);
+        out.count("corrupted_results", r.outcome.corrupted_results);
     }
-    if (any_storms(s)) count("storms", r.outcome.storms);
-    if (s.network_faults.any()) count("network_stalls", r.outcome.network_stalls);
+    if (any_storms(s)) out.count("storms", r.outcome.storms);
+    if (s.network_faults.any()) out.count("network_stalls", r.outcome.network_stalls);
     add_waits(*s.world, jobs, r.outcome, Instant(r.simulated), out);
     add_kinds(s, jobs, r, out);
     add_work(*s.world, jobs, r, out);
@@ -301,9 +286,8 @@ std::vector<Metric> world_metrics(const Scenario& s, const WorldJobs& jobs,
     std::int64_t gpus = s.gpus();
     for (const ScenarioPhase& phase : s.phases) gpus = std::max(gpus, phase.as->gpus());
     for (const SizeClass& c : size_classes(gpus, jobs, r.outcome, Instant(r.simulated))) {
-        out.push_back(
-            mean_metric(fmt::format("mttf_gpus_{}", c.gpus), "s", c.held_s, c.interruptions));
-        out.push_back(mean_metric(fmt::format("ettr_gpus_{}", c.gpus), "1", c.kept_s, c.span_s));
+        out.mean(fmt::format("mttf_gpus_{}", c.gpus), "s", c.held_s, c.interruptions);
+        out.mean(fmt::format("ettr_gpus_{}", c.gpus), "1", c.kept_s, c.span_s);
     }
     return out;
 }
