@@ -1,5 +1,6 @@
 #pragma once
-// Which waiting job starts next. A kind is one file and one row of policy_kinds().
+// Which waiting job starts next. A kind is one file and one row of policy_kinds(), or
+// the row alone where it is but an order of the queue.
 
 #include <memory>
 #include <optional>
@@ -32,16 +33,7 @@ struct PolicyKind {
 // In the order in which they are listed.
 const std::vector<PolicyKind>& policy_kinds();
 
-std::unique_ptr<QueuePolicy> make_fifo(ClusterState& cluster);
-std::unique_ptr<QueuePolicy> make_sjf(ClusterState& cluster);
-std::unique_ptr<QueuePolicy> make_priority(ClusterState& cluster);
 std::unique_ptr<QueuePolicy> make_easy(ClusterState& cluster);
 std::unique_ptr<QueuePolicy> make_backfill(ClusterState& cluster);
-
-// A queue in some order, of which the first starts when it fits and everyone waits until then.
-using JobOrder = bool (*)(const ClusterState& cluster, std::size_t a, std::size_t b);  // a before b
-std::unique_ptr<QueuePolicy> make_head_first(ClusterState& cluster, JobOrder before);
-
-bool submitted_before(const ClusterState& cluster, std::size_t a, std::size_t b);
 
 }  // namespace railyard
