@@ -10,7 +10,6 @@
 
 #include "models/scheduler/free_nodes.h"
 #include "models/scheduler/placement.h"
-#include "models/scheduler/world_cluster.h"
 #include "sim/check.h"
 
 namespace railyard {
