@@ -25,8 +25,7 @@ KubePods::PodClass KubePods::class_of(JobIndex job) const {
 
 KubePods::Entry KubePods::entry(JobIndex job) {
     const Batch& batch = next_batch(gangs_[job]);
-    const std::int64_t priority = world_.spec().slurm.qos[world_.job(job).qos].priority;
-    return {priority, next_at(batch), batch.bound, job};
+    return {world_.priority(job), next_at(batch), batch.bound, job};
 }
 
 void KubePods::create(JobIndex job, Instant from) {

@@ -26,8 +26,8 @@ class KubeScheduler : public WorldScheduler {
     // A job whose pods on a silent node are given up. It is gathering or stalled, and holds them.
     virtual void evicted(JobIndex job, NodeIndex node) = 0;
     void evict_what_is_due();
-    std::int64_t priority(JobIndex job) const {
-        return world_.spec().slurm.qos[world_.job(job).qos].priority;
+    WaitingJob waiting(JobIndex job) const {
+        return {world_.priority(job), world_.status(job).eligible, job};
     }
 
     WorldView& world_;

@@ -57,8 +57,8 @@ class Kueue : public KubeScheduler {
         auto operator<=>(const Group&) const = default;
     };
     Group group(JobIndex admitted) const {
-        return {world_.job(admitted).queue, workloads_[admitted].flavor, device_of(admitted),
-                priority(admitted)};
+        return {world_.job(admitted).queue, workloads_[admitted].flavor, world_.device_of(admitted),
+                world_.priority(admitted)};
     }
     // What a workload that can be admitted gets.
     struct Admission {
@@ -66,17 +66,11 @@ class Kueue : public KubeScheduler {
         Allocation nodes{};
     };
     bool placed_by_kueue(JobIndex job) const { return kind(job).topology != TopologyRequest::none; }
-    WaitingJob waiting(JobIndex job) const {
-        return {priority(job), world_.status(job).eligible, job};
-    }
     std::uint32_t flavors() const {
         return static_cast<std::uint32_t>(world_.spec().groups.size());
     }
-    std::size_t device_of(JobIndex job) const {
-        return world_.cluster().device_of(world_.spec().pool(world_.job(job)));
-    }
     FlavorResource resource(JobIndex job, std::uint32_t flavor) const {
-        return {flavor, device_of(job)};
+        return {flavor, world_.device_of(job)};
     }
     PodRequest request(JobIndex job, std::uint32_t flavor) const {
         PodRequest out = missing_pods(world_, job);
@@ -137,7 +131,7 @@ std::optional<std::string> Kueue::never(JobIndex index) const {
         most = std::max(most, quota);
         if (quota >= job.gpus && could_hold(index, f)) return std::nullopt;
     }
-    const std::string& slice = world_.cluster().slice_of(device_of(index));
+    const std::string& slice = world_.cluster().slice_of(world_.device_of(index));
     if (most < job.gpus) {
         return fmt::format(
             "wants {}; a workload of cluster queue {} gets {} at most, with what it may borrow",
@@ -231,7 +225,7 @@ void Kueue::not_whole(JobIndex job, Duration patience) {
 // One failed node is replaced where the topology request allows; else all of it is evicted.
 void Kueue::replace_node(JobIndex job, NodeIndex node) {
     world_.unbind(job, node);
-    FreeGpus free = free_gpus(world_.cluster(), device_of(job));
+    FreeGpus free = free_gpus(world_.cluster(), world_.device_of(job));
     free[node] = 0;
     const auto nodes = replace_in_topology(world_.cluster(), request(job, workloads_[job].flavor),
                                            free, kind(job), world_.status(job).held);
@@ -378,9 +372,10 @@ bool Kueue::could_hold(JobIndex index, std::uint32_t flavor) const {
     const Shape key(shape, flavor, kind(index).topology, kind(index).topology_level);
     const auto [known, is_new] = could_hold_.try_emplace(key, false);
     if (is_new) {
-        known->second = place_in_topology(world_.cluster(), request(index, flavor),
-                                          all_gpus(world_.cluster(), device_of(index)), kind(index))
-                            .has_value();
+        known->second =
+            place_in_topology(world_.cluster(), request(index, flavor),
+                              all_gpus(world_.cluster(), world_.device_of(index)), kind(index))
+                .has_value();
     }
     return known->second;
 }
@@ -397,8 +392,8 @@ std::optional<Kueue::Admission> Kueue::find(JobIndex index) const {
         }
         const PodRequest pods = request(index, f);
         if (!may_place(cluster, pods)) continue;
-        auto nodes =
-            place_in_topology(cluster, pods, free_gpus(cluster, device_of(index)), kind(index));
+        auto nodes = place_in_topology(cluster, pods, free_gpus(cluster, world_.device_of(index)),
+                                       kind(index));
         if (nodes) return Admission{f, std::move(*nodes)};
     }
     return std::nullopt;
@@ -426,7 +421,7 @@ void Kueue::admit(JobIndex job, const Admission& admission) {
 bool Kueue::may_displace(JobIndex job, const Group& victim, std::uint32_t flavor) const {
     const std::uint32_t queue = world_.job(job).queue;
     const std::uint32_t theirs = victim.queue;
-    const bool same = victim.flavor == flavor && victim.device == device_of(job);
+    const bool same = victim.flavor == flavor && victim.device == world_.device_of(job);
     if (!same || !quotas_.lends(queue, theirs)) return false;
     const bool own = theirs == queue;
     // Others' only while they have more than their own, and for no more than is this queue's own.
@@ -436,14 +431,14 @@ bool Kueue::may_displace(JobIndex job, const Group& victim, std::uint32_t flavor
     }
     const KueuePreemption rule = own ? rules_.within_queue : rules_.reclaim_within_cohort;
     return rule == KueuePreemption::any ||
-           (rule == KueuePreemption::lower_priority && victim.priority < priority(job));
+           (rule == KueuePreemption::lower_priority && victim.priority < world_.priority(job));
 }
 
 // Whether a topology request could be met once these, of the same resource, have left; without one that is
 // nobody's concern.
 bool Kueue::places(JobIndex job, std::uint32_t flavor, const std::vector<JobIndex>& leaving) const {
     if (!placed_by_kueue(job)) return true;
-    FreeGpus free = free_gpus(world_.cluster(), device_of(job));
+    FreeGpus free = free_gpus(world_.cluster(), world_.device_of(job));
     for (const JobIndex victim : leaving) {
         for (const NodeShare& share : world_.status(victim).held) {
             const bool up = world_.cluster().node(share.node).state == NodeState::up;
@@ -460,7 +455,7 @@ std::vector<JobIndex> Kueue::victims(JobIndex index, std::uint32_t flavor) {
     std::vector<JobIndex> order(admitted_.begin(), admitted_.end());
     std::sort(order.begin(), order.end(), [&](JobIndex a, JobIndex b) {
         const auto key = [&](JobIndex j, JobIndex other) {
-            return std::tuple(world_.job(j).queue == job.queue, priority(j),
+            return std::tuple(world_.job(j).queue == job.queue, world_.priority(j),
                               workloads_[other].admitted, other);
         };
         return key(a, b) < key(b, a);

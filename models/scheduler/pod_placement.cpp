@@ -150,55 +150,63 @@ std::optional<Allocation> place_pods(const WorldCluster& cluster, const PodReque
 
 namespace {
 
-std::optional<std::string> never_within_limits(const PartitionSpec& partition,
-                                               const WorldJob& job) {
-    if (partition.limit_max > Duration{} && job.limit > partition.limit_max) {
-        return fmt::format("wants {}; a job of partition {} gets {} at most", to_text(job.limit),
-                           partition.name, to_text(partition.limit_max));
-    }
-    if (partition.gpus_max > 0 && job.gpus > partition.gpus_max) {
-        return fmt::format("wants {} GPUs; a job of partition {} gets {} at most", job.gpus,
-                           partition.name, partition.gpus_max);
-    }
-    return std::nullopt;
-}
-
-}  // namespace
-
-std::optional<std::string> never_fits(const WorldView& world, JobIndex index,
-                                      FittingShapes& fitting) {
+std::optional<std::string> never_on_nodes(const WorldView& world, JobIndex index, bool apart) {
     const WorldJob& job = world.job(index);
     const WorldCluster& cluster = world.cluster();
-    const PartitionSpec& partition = world.spec().partitions[job.partition];
+    const std::string& partition = world.spec().partitions[job.partition].name;
     const std::uint32_t pool = world.spec().pool(job);
-    const PodShape shape{pool, job.gpus, job.gpus_per_pod};
-    if (fitting.count(shape) > 0) return never_within_limits(partition, job);
     if (auto why = world.spec().why_empty(pool)) return why;
-    if (cluster.device_of(pool) != 0) {
-        if (job.gpus == 1) return std::nullopt;
+    const std::size_t device = cluster.device_of(pool);
+    if (device != 0 && job.gpus > 1) {
         return fmt::format("wants {} slices; a job has one", job.gpus);
     }
     const NodeSet& members = cluster.members(pool);
-    const FreeGpus empty = all_gpus(cluster);
+    const FreeGpus empty = all_gpus(cluster, device);
     std::int64_t largest = 0;
+    std::int64_t nodes = 0;  // that hold a pod
     for (NodeIndex n = 0; n < empty.size(); ++n) {
-        if (members.has(n)) largest = std::max(largest, empty[n]);
+        if (!members.has(n)) continue;
+        largest = std::max(largest, empty[n]);
+        nodes += empty[n] >= job.gpus_per_pod ? 1 : 0;
     }
-    if (job.gpus_per_pod > largest) {
+    if (nodes == 0) {
         return fmt::format("wants {} GPUs on a node; the nodes of partition {} have {}",
-                           job.gpus_per_pod, partition.name, largest);
+                           job.gpus_per_pod, partition, largest);
+    }
+    if (apart && job.pods() > nodes) {
+        return fmt::format("wants {} GPUs on {} nodes; partition {} has {} such nodes", job.gpus,
+                           job.pods(), partition, nodes);
     }
     const PodRequest all{.pool = pool,
                          .size = job.gpus_per_pod,
                          .pods = job.gpus / job.gpus_per_pod,
                          .rest = job.gpus % job.gpus_per_pod};
-    if (!place_pods(cluster, all, empty, members, PodScoring::most_allocated)) {
-        return fmt::format(
-            "wants {} GPUs in pods of {}; partition {} has no room for them even when empty",
-            job.gpus, job.gpus_per_pod, partition.name);
+    if (apart || place_pods(cluster, all, empty, members, PodScoring::most_allocated)) return {};
+    return fmt::format(
+        "wants {} GPUs in pods of {}; partition {} has no room for them even when empty", job.gpus,
+        job.gpus_per_pod, partition);
+}
+
+}  // namespace
+
+std::optional<std::string> never_fits(const WorldView& world, JobIndex index,
+                                      FittingShapes& fitting, bool apart) {
+    const WorldJob& job = world.job(index);
+    const PodShape shape{world.spec().pool(job), job.gpus, job.gpus_per_pod};
+    if (!fitting.contains(shape)) {
+        if (auto why = never_on_nodes(world, index, apart)) return why;
+        fitting.insert(shape);
     }
-    fitting.insert(shape);
-    return never_within_limits(partition, job);
+    const PartitionSpec& partition = world.spec().partitions[job.partition];
+    if (partition.gpus_max > 0 && job.gpus > partition.gpus_max) {
+        return fmt::format("wants {} GPUs; a job of partition {} gets {} at most", job.gpus,
+                           partition.name, partition.gpus_max);
+    }
+    if (partition.limit_max > Duration{} && job.limit > partition.limit_max) {
+        return fmt::format("wants {}; a job of partition {} gets {} at most", to_text(job.limit),
+                           partition.name, to_text(partition.limit_max));
+    }
+    return std::nullopt;
 }
 
 }  // namespace railyard

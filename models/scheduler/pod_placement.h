@@ -51,7 +51,9 @@ struct PodShape {
 };
 using FittingShapes = std::set<PodShape>;
 
-// Why a job would not even fit into its partition's empty nodes. Adds to the shapes that do.
-std::optional<std::string> never_fits(const WorldView& world, JobIndex job, FittingShapes& fitting);
+// Why a job would not even fit into its partition's empty nodes, or is beyond what the partition allows. Adds
+// to the shapes that fit. `apart`: each of its pods is on a node of its own.
+std::optional<std::string> never_fits(const WorldView& world, JobIndex job, FittingShapes& fitting,
+                                      bool apart = false);
 
 }  // namespace railyard

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <functional>
-#include <numeric>
 
+#include "models/scheduler/pod_placement.h"
 #include "models/scheduler/slurm_placement.h"
 #include "models/scheduler/slurm_plan.h"
 #include "models/scheduler/slurm_preemption.h"
@@ -27,19 +27,8 @@ class Slurm : public WorldScheduler {
           preemption_(world),
           plan_(world, ends_),
           qos_gpus_(spec_.qos.size()),
-          first_(world.spec().partitions.size()),
-          node_sizes_(world.spec().pools()) {
-        time_tells_ = next_window_end();
-        const WorldCluster& cluster = world.cluster();
-        for (NodeIndex n = 0; n < cluster.nodes().size(); ++n) {
-            for (const std::uint32_t p : cluster.pools_of(n)) {
-                const auto gpus =
-                    static_cast<std::size_t>(cluster.capacity(n, cluster.device_of(p)));
-                node_sizes_[p].resize(std::max(node_sizes_[p].size(), gpus + 1));
-                ++node_sizes_[p][gpus];
-            }
-        }
-    }
+          time_tells_(next_window_end()),
+          first_(world.spec().partitions.size()) {}
 
     std::optional<std::string> never(JobIndex job) const override;
     void submitted(JobIndex job) override;
@@ -58,9 +47,6 @@ class Slurm : public WorldScheduler {
     void something_came_free() {
         plan_stale_ = true;
         changed();
-    }
-    std::size_t device_of(const WorldJob& job) const {
-        return world_.cluster().device_of(world_.spec().pool(job));
     }
     Instant planned_end(JobIndex job) const;
     NodeSet allowed_nodes(const WorldJob& job) const;
@@ -95,41 +81,14 @@ class Slurm : public WorldScheduler {
     Instant woken_for_{};
     mutable std::vector<JobIndex> first_;  // of each partition
     mutable bool firsts_known_ = false;
-    // By pool: how many nodes have so many GPUs, up to the largest.
-    std::vector<std::vector<std::int64_t>> node_sizes_;
+    mutable FittingShapes fitting_;
 };
 
 // ---- what it is told ----
 
 std::optional<std::string> Slurm::never(JobIndex index) const {
+    if (auto why = never_fits(world_, index, fitting_, true)) return why;
     const WorldJob& job = world_.job(index);
-    const PartitionSpec& partition = world_.spec().partitions[job.partition];
-    const std::uint32_t pool = world_.spec().pool(job);
-    if (auto why = world_.spec().why_empty(pool)) return why;
-    const std::vector<std::int64_t>& sizes = node_sizes_[pool];
-    if (world_.cluster().device_of(pool) != 0 && job.gpus > 1) {
-        return fmt::format("wants {} slices; a job has one", job.gpus);
-    }
-    const auto largest = static_cast<std::int64_t>(sizes.size()) - 1;
-    const auto pod = std::min(job.gpus, job.gpus_per_pod);
-    const std::int64_t nodes =
-        pod > largest ? 0 : std::accumulate(sizes.begin() + pod, sizes.end(), std::int64_t{0});
-    if (pod > largest) {
-        return fmt::format("wants {} GPUs on a node; the nodes of partition {} have {}",
-                           job.gpus_per_pod, partition.name, largest);
-    }
-    if (job.pods() > nodes) {
-        return fmt::format("wants {} GPUs on {} nodes; partition {} has {} such nodes", job.gpus,
-                           job.pods(), partition.name, nodes);
-    }
-    if (partition.gpus_max > 0 && job.gpus > partition.gpus_max) {
-        return fmt::format("wants {} GPUs; a job of partition {} gets {} at most", job.gpus,
-                           partition.name, partition.gpus_max);
-    }
-    if (partition.limit_max > Duration{} && job.limit > partition.limit_max) {
-        return fmt::format("wants {}; a job of partition {} gets {} at most", to_text(job.limit),
-                           partition.name, to_text(partition.limit_max));
-    }
     const SlurmQos& qos = spec_.qos[job.qos];
     if (qos.gpus_max > 0 && job.gpus > qos.gpus_max) {
         return fmt::format("wants {} GPUs; all jobs of QOS {} together get {} at most", job.gpus,
@@ -222,7 +181,7 @@ bool Slurm::try_now(JobIndex index, const NodeSet* spoken_for) {
     if (!may_fit(job) || !world_.power_for(index)) return false;
     NodeSet allowed = allowed_nodes(job);
     if (spoken_for) allowed.remove(*spoken_for);
-    const auto allocation = placement_.place(job, {allowed, allowed, device_of(job)});
+    const auto allocation = placement_.place(job, {allowed, allowed, world_.device_of(index)});
     if (!allocation || !switches_do(index, *allocation)) return false;
     start(index, *allocation);
     return true;
@@ -258,7 +217,7 @@ void Slurm::resume_suspended() {
     for (const JobIndex job : std::vector<JobIndex>(suspended_)) {
         const Allocation& held = world_.status(job).held;
         const bool free = std::all_of(held.begin(), held.end(), [&](const NodeShare& share) {
-            const std::size_t device = device_of(world_.job(job));
+            const std::size_t device = world_.device_of(job);
             return world_.cluster().node(share.node).state == NodeState::up &&
                    world_.cluster().free(share.node, device) >= share.gpus;
         });
@@ -360,8 +319,7 @@ void Slurm::backfill() {
         std::optional<Allocation> nodes;
         const bool anywhere = spec_.topology == SlurmTopology::none;
         const auto suits = [&](const SlurmPlan::Start& start) {
-            const SlurmPlacement::Allowed allowed{start.pods, start.rest,
-                                                  device_of(world_.job(job))};
+            const SlurmPlacement::Allowed allowed{start.pods, start.rest, world_.device_of(job)};
             const bool now = start.at == world_.now();
             if (!now && anywhere) return true;
             nodes = now ? placement_.place(world_.job(job), allowed)

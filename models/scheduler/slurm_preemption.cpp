@@ -70,7 +70,8 @@ std::vector<JobIndex> SlurmPreemption::victims(JobIndex index, const NodeSet& al
     for (const std::uint32_t theirs : qos(index).preempts) {
         if (world_.spec().slurm.qos[theirs].mode == PreemptMode::off) continue;
         for (const JobIndex victim : running_[theirs]) {
-            if (!may_be_displaced(victim) || device_of(victim) != device_of(index)) continue;
+            if (!may_be_displaced(victim) || world_.device_of(victim) != world_.device_of(index))
+                continue;
             candidates.push_back(victim);
             gpus += world_.job(victim).gpus;
         }

@@ -30,9 +30,6 @@ class SlurmPreemption {
   private:
     const SlurmQos& qos(JobIndex job) const;
     bool may_be_displaced(JobIndex victim) const;
-    std::size_t device_of(JobIndex job) const {
-        return world_.cluster().device_of(world_.spec().pool(world_.job(job)));
-    }
     bool remove(JobIndex victim, JobIndex job);
 
     WorldView& world_;

@@ -67,15 +67,11 @@ class Volcano : public KubeScheduler {
     };
     enum class Counted : std::uint8_t { running, let_in_too };
     static Part most_of(const Queue& queue, Counted counted);
-    std::size_t device_of(JobIndex job) const {
-        return world_.cluster().device_of(world_.spec().pool(world_.job(job)));
+    Account& account(JobIndex job) {
+        return queues_[world_.job(job).queue].of[world_.device_of(job)];
     }
-    Account& account(JobIndex job) { return queues_[world_.job(job).queue].of[device_of(job)]; }
     const Account& account(JobIndex job) const {
-        return queues_[world_.job(job).queue].of[device_of(job)];
-    }
-    WaitingJob waiting(JobIndex job) const {
-        return {priority(job), world_.status(job).eligible, job};
+        return queues_[world_.job(job).queue].of[world_.device_of(job)];
     }
     PodRequest gang(JobIndex job) const;
     void evicted(JobIndex job, NodeIndex node) override { restart(job, node); }
@@ -172,7 +168,7 @@ void Volcano::released(JobIndex job) {
     account.wanted -= gpus;
     if (queue.running.erase(job) > 0) {
         account.allocated -= gpus;
-        account.allocated_by_priority[priority(job)] -= gpus;
+        account.allocated_by_priority[world_.priority(job)] -= gpus;
     }
     queue.waiting.remove(world_.job(job), waiting(job));
     if (queue.let_in.remove(world_.job(job), waiting(job))) account.admitted -= gpus;
@@ -274,7 +270,7 @@ void Volcano::enqueue() {
         const WorldJob& wants = world_.job(job.job);
         Account& account = this->account(job.job);
         const std::int64_t most = account.capability;
-        if (wants.gpus > room[device_of(job.job)] ||
+        if (wants.gpus > room[world_.device_of(job.job)] ||
             (most > 0 && account.allocated + account.admitted + wants.gpus > most)) {
             queue.waiting.refuse(wants, round_);
             continue;
@@ -282,7 +278,7 @@ void Volcano::enqueue() {
         queue.waiting.remove(wants, job);
         queue.let_in.add(wants, job);
         account.admitted += wants.gpus;
-        room[device_of(job.job)] -= wants.gpus;
+        room[world_.device_of(job.job)] -= wants.gpus;
     }
 }
 
@@ -324,7 +320,7 @@ bool Volcano::try_allocate(JobIndex index) {
     Account& account = this->account(index);
     account.admitted -= job.gpus;
     account.allocated += job.gpus;
-    account.allocated_by_priority[priority(index)] += job.gpus;
+    account.allocated_by_priority[world_.priority(index)] += job.gpus;
     world_.bind(index, *nodes);
     if (world_.status(index).gpus == job.gpus) return true;
     pods_.create(index, world_.now());  // beyond min_member, as they fit
@@ -348,7 +344,7 @@ bool Volcano::may_displace_own(JobIndex job) const {
     const Account& account = this->account(job);
     std::int64_t gpus = 0;
     for (const auto& [of, allocated] : account.allocated_by_priority) {
-        if (of < priority(job)) gpus += allocated;
+        if (of < world_.priority(job)) gpus += allocated;
     }
     const PodRequest request = gang(job);
     return gpus > 0 &&
@@ -361,7 +357,7 @@ bool Volcano::may_displace_others(JobIndex job) const {
     if (!within_share(job)) return false;
     std::int64_t gpus = 0;
     for (std::uint32_t q = 0; q < queues_.size(); ++q) {
-        const Account& account = queues_[q].of[device_of(job)];
+        const Account& account = queues_[q].of[world_.device_of(job)];
         const bool beyond = account.allocated * 1000 > account.deserved;
         if (q != world_.job(job).queue && spec_.queues[q].reclaimable && beyond) {
             gpus += account.allocated;
@@ -385,8 +381,8 @@ bool Volcano::make_room_for(JobIndex job, std::uint32_t queue) {
         for (const JobIndex victim : queues_[q].running) {
             if (world_.status(victim).phase == WorldPhase::completing)
                 return false;  // room is made
-            if (device_of(victim) != device_of(job)) continue;
-            if (q == queue && priority(victim) < priority(job)) own.push_back(victim);
+            if (world_.device_of(victim) != world_.device_of(job)) continue;
+            if (q == queue && world_.priority(victim) < world_.priority(job)) own.push_back(victim);
             if (q != queue && spec_.queues[q].reclaimable) others.push_back(victim);
         }
     }
@@ -397,11 +393,11 @@ bool Volcano::make_room_for(JobIndex job, std::uint32_t queue) {
 // Those of lowest priority, and of these the latest, until the job fits; nobody if it never does.
 bool Volcano::displace(JobIndex job, std::vector<JobIndex> victims, bool across) {
     std::sort(victims.begin(), victims.end(), [this](JobIndex a, JobIndex b) {
-        return std::tuple(priority(a), world_.status(b).started, b) <
-               std::tuple(priority(b), world_.status(a).started, a);
+        return std::tuple(world_.priority(a), world_.status(b).started, b) <
+               std::tuple(world_.priority(b), world_.status(a).started, a);
     });
     std::vector<std::int64_t> beyond;  // what each queue has beyond its part, in thousandths
-    const std::size_t device = device_of(job);
+    const std::size_t device = world_.device_of(job);
     for (const Queue& queue : queues_) {
         beyond.push_back(queue.of[device].allocated * 1000 - queue.of[device].deserved);
     }

@@ -94,7 +94,6 @@ class WorldCluster {
     std::vector<NodeIndex> ailing(const Allocation& gpus) const;
     // By pool (WorldSpec::pool).
     const NodeSet& members(std::uint32_t pool) const { return members_[pool]; }
-    const std::vector<std::uint32_t>& pools_of(NodeIndex node) const { return pools_[node]; }
     // Devices in a pool's nodes that are up.
     std::int64_t free_gpus(std::uint32_t pool) const { return parts_[pool].free_gpus; }
     // In sevenths where slices are.
