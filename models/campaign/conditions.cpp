@@ -4,8 +4,17 @@
 
 namespace railyard {
 
-bool step_is_given(const Scenario& s) {
-    return s.given_step;
+StepModel steps_of(const Scenario& s, Fidelity fidelity, const NetworkDraw* draw,
+                   GpuNetwork* sound) {
+    return StepModel(step_work(s), [&s, fidelity, draw, sound](const auto& faults) {
+        return communicators(s, fidelity, faults, false, draw, sound);
+    });
+}
+
+Duration held_up(StepModel& steps, const ParallelPlan& plan, const std::vector<PartFault>& faults,
+                 const std::vector<PartFault>& everywhere) {
+    const Duration sound = steps.step(plan).duration();
+    return std::max(Duration{}, steps.step(plan, faults, everywhere).duration() - sound);
 }
 
 ParallelPlan with_replicas(const ParallelPlan& plan, std::int64_t data) {
@@ -14,8 +23,6 @@ ParallelPlan with_replicas(const ParallelPlan& plan, std::int64_t data) {
     smaller.data = data;
     return smaller;
 }
-
-namespace {
 
 // A synchronous job waits for its slowest part: several of one kind are as one, and so the conditions are
 // the sets of kinds. Each kind is tried on the job's first node.
@@ -32,27 +39,20 @@ std::vector<Duration> slowed_steps(const Scenario& s, StepModel& steps, const Pa
     return slowed;
 }
 
+namespace {
+
 std::vector<Duration> given_slowdowns(const Scenario& s) {
-    std::vector<Duration> slowed(std::size_t{1} << s.given_slowdowns.size());
-    for (std::size_t set = 1; set < slowed.size(); ++set) {
-        for (std::size_t i = 0; i < s.given_slowdowns.size(); ++i) {
-            if (set >> i & 1) {
-                const double step_s = seconds(s.job.step.duration());
-                slowed[set] = std::max(slowed[set], from_seconds(step_s * s.given_slowdowns[i]));
-            }
-        }
+    const double step_s = seconds(s.job.step.duration());
+    std::vector<Duration> slowed;
+    for (std::uint32_t set = 0; set < 1U << s.given_slowdowns.size(); ++set) {
+        slowed.push_back(from_seconds(step_s * worst_slowdown(s.given_slowdowns, set)));
     }
     return slowed;
 }
 
 void model_conditions_on(const Scenario& s, const NetworkDraw* draw, std::vector<Duration>& slowed,
                          std::vector<SmallerJob>& smaller) {
-    const auto steps_of = [draw](const Scenario& of) {
-        return StepModel(step_work(of), [&of, draw](const auto& faults) {
-            return communicators(of, of.fidelity, faults, false, draw);
-        });
-    };
-    StepModel whole = steps_of(s);
+    StepModel whole = steps_of(s, s.fidelity, draw);
     slowed = slowed_steps(s, whole, s.plan);
     for (SmallerJob& size : smaller) {
         const ParallelPlan plan = with_replicas(s.plan, size.replicas);
@@ -62,10 +62,9 @@ void model_conditions_on(const Scenario& s, const NetworkDraw* draw, std::vector
             with_fewer = s;
             with_fewer->job.nodes = size.nodes;
         }
-        StepModel steps = steps_of(with_fewer ? *with_fewer : s);
+        StepModel steps = steps_of(with_fewer ? *with_fewer : s, s.fidelity, draw);
         size.step = steps.step(plan);
-        size.step.degraded =
-            std::max(Duration{}, steps.step(plan, s.faults).duration() - size.step.duration());
+        size.step.degraded = held_up(steps, plan, s.faults);
         size.step.data_wait = s.job.step.data_wait;
         size.slowed = slowed_steps(s, steps, plan);
     }
@@ -74,7 +73,7 @@ void model_conditions_on(const Scenario& s, const NetworkDraw* draw, std::vector
 }  // namespace
 
 void model_conditions(Scenario& s) {
-    if (step_is_given(s)) {
+    if (s.given_step) {
         s.job.slowed = given_slowdowns(s);
         return;
     }

@@ -280,7 +280,7 @@ bool FailureReader::slowdowns_fit_the_world(Section& section, const CauseSpec& s
 }
 
 void FailureReader::add_slow_part(Section& section, const CauseSpec& spec, FailureCause& cause) {
-    const bool given = step_is_given(s_);
+    const bool given = s_.given_step;
     if (s_.world && !slowdowns_fit_the_world(section, spec)) return;
     if (cause.domain != DomainKind::node || cause.silent) {
         section.error("slows", "a slow part is one node's, and no silent corruption");

@@ -15,7 +15,7 @@ namespace railyard {
 namespace {
 
 bool any_step_modelled(const Scenario& s) {
-    if (!s.world) return !step_is_given(s);
+    if (!s.world) return !s.given_step;
     return std::ranges::any_of(s.world->models, [](const auto& model) { return model != nullptr; });
 }
 

@@ -586,18 +586,14 @@ void ScenarioReader::reach_all_ranks() {
     const bool cut = std::any_of(links.begin(), links.end(),
                                  [](const Link& link) { return link.bytes_per_s == 0; });
     if (!cut || has(changes_.without, LossCause::network) || s_.gpus() > flow_gpus_max) return;
-    StepModel(step_work(s_), [&](const auto& faults) {
-        return communicators(s_, Fidelity::flow, faults);
-    }).step(s_.plan);
+    steps_of(s_, Fidelity::flow, nullptr).step(s_.plan);
 }
 
 // The step as it is: on the scenario's network, held up by its faults.
 void ScenarioReader::model_steps() {
     std::optional<GpuNetwork> sound;  // what draws of its hashes have in common
     const auto model = [&](Fidelity fidelity, const NetworkDraw* draw) {
-        return StepModel(step_work(s_), [this, fidelity, draw, &sound](const auto& faults) {
-            return communicators(s_, fidelity, faults, false, draw, sound ? &*sound : nullptr);
-        });
+        return steps_of(s_, fidelity, draw, sound ? &*sound : nullptr);
     };
     s_.analytic_step = model(Fidelity::analytic, nullptr).step(s_.plan, s_.faults);
     s_.job.step = s_.analytic_step;
@@ -619,25 +615,20 @@ void ScenarioReader::model_steps() {
 
 // On each of the draws that there are; the one in the middle stands for all where one step must.
 void ScenarioReader::step_on_draws(std::vector<StepModel>& models) {
-    const auto held_up = [&](StepModel& steps, const std::vector<PartFault>& faults,
-                             const std::vector<PartFault>& everywhere = {}) {
-        const Duration sound = steps.step(s_.plan).duration();
-        return std::max(Duration{}, steps.step(s_.plan, faults, everywhere).duration() - sound);
-    };
     std::vector<StepTime> steps;
     std::vector<double> lengths;
     for (StepModel& each : models) {
         steps.push_back(each.step(s_.plan));
-        steps.back().degraded = held_up(each, s_.faults);
+        steps.back().degraded = held_up(each, s_.plan, s_.faults);
         lengths.push_back(seconds(steps.back().duration()));
     }
     const std::size_t usual = middle_of(lengths);
     for (const PartFault& fault : s_.faults) {
-        s_.fault_costs.push_back(held_up(models[usual], {fault}));
+        s_.fault_costs.push_back(held_up(models[usual], s_.plan, {fault}));
     }
     const std::vector<PartFault> heat = power_->throttled_parts(steps[usual]);
     for (std::size_t k = 0; k < models.size() && !heat.empty(); ++k) {
-        steps[k].throttled = held_up(models[k], s_.faults, heat) - steps[k].degraded;
+        steps[k].throttled = held_up(models[k], s_.plan, s_.faults, heat) - steps[k].degraded;
     }
     s_.job.step = steps[usual];
     for (std::size_t k = 0; k < s_.draws.size(); ++k) s_.draws[k].step = steps[k];

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "models/campaign/conditions.h"
 #include "models/campaign/job_plan.h"
 
 namespace railyard {
@@ -75,83 +76,25 @@ void StageReader::read(Section& stage, bool last) {
     s_.job.stages.push_back(std::move(spec));
 }
 
-// The cluster as the stage has it, for its communicators.
-Scenario for_stage(const Scenario& s, const StagePlan& stage) {
-    Scenario out = s;
-    out.job.nodes = stage.nodes;
-    out.plan = stage.plan;
-    return out;
-}
-
-// The steps of one stage's levels on one draw.
-class StageSteps {
-  public:
-    StageSteps(const Scenario& s, const StagePlan& stage, const NetworkDraw* draw)
-        : s_(s), stage_(stage), draw_(draw), cluster_(for_stage(s, stage)) {}
-
-    void fill(std::vector<StageLevel>& levels) {
-        const double heat = seconds(s_.job.step.throttled) /
-                            seconds(s_.job.step.duration() - s_.job.step.throttled);
-        for (StageLevel& level : levels) {
-            const StepTime sound = sound_step(level);
-            level.step = sound;
-            level.step.degraded = held_up(level, s_.faults, sound);
-            level.step.throttled = from_seconds(seconds(level.step.duration()) * heat);
-            level.slowed.assign(std::size_t{1} << s_.slow_parts.size(), Duration{});
-            for (std::size_t set = 1; set < level.slowed.size(); ++set) {
-                std::vector<PartFault> faults = s_.faults;
-                for (std::size_t i = 0; i < s_.slow_parts.size(); ++i) {
-                    if (set >> i & 1) faults.push_back(s_.slow_parts[i]);
-                }
-                level.slowed[set] =
-                    std::max(Duration{}, held_up(level, faults, sound) - level.step.degraded);
-            }
-        }
-    }
-
-  private:
-    ParallelPlan plan_of(const StageLevel& level) const {
-        ParallelPlan plan = stage_.plan;
-        plan.global_batch = level.batch;
-        plan.sequence_length = level.sequence_length;
-        return plan;
-    }
-    // Groups are measured once for all levels.
-    Communicators& groups(const std::vector<PartFault>& faults) {
-        const auto known = std::ranges::find(groups_, faults, &Measured::faults);
-        if (known != groups_.end()) return known->groups;
-        groups_.push_back({faults, communicators(cluster_, s_.fidelity, faults, false, draw_)});
-        return groups_.back().groups;
-    }
-    StepTime step_with(const StageLevel& level, const std::vector<PartFault>& faults) {
-        return model_step(s_.model, plan_of(level), groups(faults), s_.parameter_bytes,
-                          s_.optimizer_traffic);
-    }
-    StepTime sound_step(const StageLevel& level) { return step_with(level, {}); }
-    Duration held_up(const StageLevel& level, const std::vector<PartFault>& faults,
-                     const StepTime& sound) {
-        if (faults.empty()) return {};
-        const StepTime slow = with_one_slow_stage(step_with(level, faults), sound);
-        return std::max(Duration{}, slow.duration() - sound.duration());
-    }
-
-    struct Measured {
-        std::vector<PartFault> faults;
-        Communicators groups;
-    };
-    const Scenario& s_;
-    const StagePlan& stage_;
-    const NetworkDraw* draw_;
-    Scenario cluster_;
-    std::vector<Measured> groups_;
-};
-
 std::vector<StageSpec> stages_on(const Scenario& s, const NetworkDraw* draw,
                                  const LossCauses& without) {
+    const double heat =
+        seconds(s.job.step.throttled) / seconds(s.job.step.duration() - s.job.step.throttled);
     std::vector<StageSpec> stages = s.job.stages;
     for (std::size_t i = 0; i < stages.size(); ++i) {
-        StageSteps(s, s.stages[i], draw).fill(stages[i].levels);
-        for (StageLevel& level : stages[i].levels) remove_from_step(level.step, without);
+        Scenario cluster = s;  // as the stage has it, for its communicators
+        cluster.job.nodes = s.stages[i].nodes;
+        StepModel steps = steps_of(cluster, s.fidelity, draw);
+        for (StageLevel& level : stages[i].levels) {
+            ParallelPlan plan = s.stages[i].plan;
+            plan.global_batch = level.batch;
+            plan.sequence_length = level.sequence_length;
+            level.step = steps.step(plan);
+            level.step.degraded = held_up(steps, plan, s.faults);
+            level.step.throttled = from_seconds(seconds(level.step.duration()) * heat);
+            level.slowed = slowed_steps(s, steps, plan);
+            remove_from_step(level.step, without);
+        }
     }
     return stages;
 }

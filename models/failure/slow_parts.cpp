@@ -1,8 +1,17 @@
 #include "models/failure/slow_parts.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace railyard {
+
+double worst_slowdown(const std::vector<double>& slowdowns, std::uint32_t conditions) {
+    double most = 0;
+    for (std::size_t i = 0; i < slowdowns.size(); ++i) {
+        if (conditions >> i & 1) most = std::max(most, slowdowns[i]);
+    }
+    return most;
+}
 
 SlowParts::SlowParts(CampaignEngine& engine, const SearchSpec& search,
                      const std::vector<FailureCause>& causes, Owner& owner, std::size_t places)

@@ -15,6 +15,9 @@ struct SlowPartCounts {
     std::int64_t found = 0;
 };
 
+// A synchronous job waits for its slowest part: the largest of the slowdowns, by condition, of these (bits).
+double worst_slowdown(const std::vector<double>& slowdowns, std::uint32_t conditions);
+
 // A place is where a part is, and stays with what runs there: a node of a cluster, a slot of a job.
 class SlowParts : public CampaignEngine::Component {
   public:

@@ -54,7 +54,8 @@ StepTime WorldLinks::step_of(JobIndex index) const {
         const Duration tick = run_.spec.tick(kind);
         step.compute = kind.duty < 1 ? from_seconds(seconds(tick) * kind.duty) : tick;
         step.data_wait = tick - step.compute + kind.data_wait;
-        step.degraded = from_seconds(seconds(step.compute) * run_.spec.slowdown(conditions));
+        step.degraded =
+            from_seconds(seconds(step.compute) * worst_slowdown(run_.spec.slowdowns, conditions));
         step.throttled = from_seconds(seconds(step.compute) * kind.throttled);
     }
     if (links_.has(index)) step.contention = from_seconds(links_.longer_s(index));

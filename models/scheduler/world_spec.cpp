@@ -28,14 +28,6 @@ std::string WorldSpec::name_of(const WorldJob& job) const {
     return fmt::format("{}-{}", kinds[job.kind].name, job.id);
 }
 
-double WorldSpec::slowdown(std::uint32_t conditions) const {
-    double most = 0;
-    for (std::size_t i = 0; i < slowdowns.size(); ++i) {
-        if (conditions >> i & 1) most = std::max(most, slowdowns[i]);
-    }
-    return most;
-}
-
 std::int64_t WorldSpec::steps_of(const WorldJob& job) const {
     const WorldJobKind& kind = kinds[job.kind];
     return kind.step ? kind.steps : ceil_div(job.work.count(), tick(kind).count());

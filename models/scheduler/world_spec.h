@@ -202,8 +202,6 @@ struct WorldSpec : NodeFailures {
         return slowed ? Duration(std::chrono::milliseconds(1)) : Duration(1);
     }
     std::int64_t steps_of(const WorldJob& job) const;  // all that it has to do
-    // What such work takes longer under these conditions: a synchronous job waits for its slowest part.
-    double slowdown(std::uint32_t conditions) const;
     std::int64_t nodes() const;
     std::int64_t gpus() const;
     std::int64_t gpus_of_node(NodeIndex node) const;
