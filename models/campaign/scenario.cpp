@@ -714,6 +714,11 @@ std::set<std::string> keys_of(std::string_view section) {
     return keys;
 }
 
+const JobKeys& job_keys() {
+    static const JobKeys keys{keys_of("job."), keys_of("jobs.kind.")};
+    return keys;
+}
+
 Scenario build(Document& document, Diagnostics& diagnostics, const ScenarioChanges& changes) {
     for (const std::string& setting : changes.settings) {
         if (setting.starts_with("include")) {
@@ -731,10 +736,13 @@ Scenario build(Document& document, Diagnostics& diagnostics, const ScenarioChang
     const std::vector<PhaseSpec> phases = take_phases(document, values, changes.phases);
     diagnostics.raise_if_any();
     if (!phases.empty()) return load_phases(document, phases, changes);
-    const DedicatedJob job = take_dedicated_job(document.root, values);
+    DedicatedJob job;
+    if (is_dedicated(document.root)) {
+        job = take_dedicated_job(document.root, values, job_keys());
+    }
     Scenario scenario = ScenarioReader(values, &document.root, nullptr, changes).read();
     if (job.was_a_kind && !(diagnostics.ok() && diagnostics.warnings().empty())) {
-        diagnostics = said_of_kind(diagnostics, keys_of("job."));
+        diagnostics = said_of_kind(diagnostics, job_keys().job);
     }
     diagnostics.raise_if_any();
     if (scenario.title.empty()) {

@@ -9,122 +9,53 @@ namespace railyard {
 
 namespace {
 
-// A key of a [[jobs.kind]] that one job has no use for, and the one that says the same of it.
-constexpr std::pair<std::string_view, std::string_view> of_many[] = {
+// What says the same of one job as a key that only a [[jobs.kind]] has.
+constexpr std::pair<std::string_view, std::string_view> of_one[] = {
     {"gpus", "nodes"},
     {"work", "length"},
     {"steps", "length"},
     {"checkpoint_interval", "checkpoint.interval"},
     {"checkpoint_size", "checkpoint.size"},
-    {"checkpoint_stall", ""},
     {"restart", "recovery.restart"},
     {"restore", "recovery.restore"},
     {"own_failure_rate_per_gpu", "failures.cause"},
-    {"requires", ""},
-    {"at", ""},
-    {"rate", ""},
-    {"count", ""},
-    {"size", ""},
-    {"stream", ""},
-    {"gpus_per_pod", ""},
-    {"work_median", ""},
-    {"limit", ""},
-    {"limit_factor", ""},
-    {"partition", ""},
-    {"qos", ""},
-    {"account", ""},
-    {"queue", ""},
-    {"min_member", ""},
-    {"topology", ""},
-    {"topology_level", ""},
-    {"switches", ""},
-    {"switches_wait", ""},
-    {"requeue", ""},
-    {"resubmit", ""},
-    {"restarts_max", ""},
 };
 
-class DedicatedReader {
-  public:
-    DedicatedReader(Value& root, ValueReader& values) : root_(root), values_(values) {}
-
-    DedicatedJob take();
-
-  private:
-    // Takes the keys of a table away that `is_refused`, each with an error.
-    template <class IsRefused>
-    void refuse(Value& table, const std::string& path, IsRefused is_refused);
-    DedicatedJob take_kind(Value& kind);
-
-    Value& root_;
-    ValueReader& values_;
-};
-
+// Takes the keys of a table away that `is_refused`, each with an error.
 template <class IsRefused>
-void DedicatedReader::refuse(Value& table, const std::string& path, IsRefused is_refused) {
+void refuse(Value& table, const std::string& path, ValueReader& values, IsRefused is_refused) {
     std::erase_if(table.members, [&](const Member& member) {
         std::string_view instead;
         if (!is_refused(member.key, instead)) return false;
-        values_.error(member.value.at, fmt::format("{}{}", path, member.key),
-                      "has no effect: under the scheduler dedicated one job has the cluster",
-                      instead.empty() ? std::string() : fmt::format("give {} instead", instead));
+        values.error(member.value.at, fmt::format("{}{}", path, member.key),
+                     "has no effect: under the scheduler dedicated one job has the cluster",
+                     instead.empty() ? std::string() : fmt::format("give {} instead", instead));
         return true;
     });
 }
 
-DedicatedJob DedicatedReader::take() {
-    Value* scheduler = root_.find("scheduler");
-    if (scheduler == nullptr) return {};
-    const Value* kind = scheduler->find("kind");
-    if (kind == nullptr || kind->text != dedicated_scheduler) return {};
-    const auto all_but_kind = [](const std::string& key, std::string_view&) {
-        return key != "kind";
-    };
-    refuse(*scheduler, "scheduler.", all_but_kind);
-    refuse(root_, "", [](const std::string& key, std::string_view& instead) {
-        if (key == "reservation") instead = "maintenance";
-        return key == "node_group" || key == "partition" || key == "reservation";
-    });
-    DedicatedJob job;
-    if (Value* jobs = root_.find("jobs")) {
-        refuse(*jobs, "jobs.", all_but_kind);
-        if (Value* kinds = jobs->find("kind"); kinds && !kinds->items.empty()) {
-            if (kinds->items.size() > 1) {
-                values_.error(kinds->items[1].at, "jobs.kind[1]",
-                              "the scheduler dedicated has one job",
-                              "scheduler.kind = \"slurm\" has many");
-            }
-            job = take_kind(kinds->items[0]);
-        }
-    }
-    std::erase_if(root_.members, [](const Member& member) {
-        return member.key == "scheduler" || member.key == "jobs";
-    });
-    return job;
-}
-
-DedicatedJob DedicatedReader::take_kind(Value& kind) {
-    refuse(kind, "jobs.kind[0].", [](const std::string& key, std::string_view& instead) {
+DedicatedJob take_kind(Value& root, Value& kind, ValueReader& values, const JobKeys& keys) {
+    refuse(kind, "jobs.kind[0].", values, [&](const std::string& key, std::string_view& instead) {
+        if (key == "name" || keys.job.contains(key) || !keys.kind.contains(key)) return false;
         const auto found =
-            std::ranges::find(of_many, key, &std::pair<std::string_view, std::string_view>::first);
-        if (found == std::end(of_many)) return false;
-        instead = found->second;
+            std::ranges::find(of_one, key, &std::pair<std::string_view, std::string_view>::first);
+        if (found != std::end(of_one)) instead = found->second;
         return true;
     });
     DedicatedJob taken{.was_a_kind = true, .name = {}};
     if (const Value* given = kind.find("name"); given && given->kind == Value::Kind::string) {
         taken.name = given->text;
     } else {
-        values_.error(given ? given->at : kind.at, "jobs.kind[0].name",
-                      "is missing: What they are called", "expected text");
+        values.error(given ? given->at : kind.at, "jobs.kind[0].name",
+                     "is missing: What they are called", "expected text");
     }
     std::erase_if(kind.members, [](const Member& member) { return member.key == "name"; });
-    if (const Value* job = root_.find("job")) {
-        values_.error(job->at, "job", "there is a [[jobs.kind]] too: one of them is the job");
-        std::erase_if(root_.members, [](const Member& member) { return member.key == "job"; });
+    if (const Value* job = root.find("job")) {
+        values.error(job->at, "job", "there is a [[jobs.kind]] too: one of them is the job");
+        std::erase_if(root.members, [](const Member& member) { return member.key == "job"; });
         taken.was_a_kind = false;  // who is told of both can tell them apart by their lines
     }
-    root_.members.push_back({"job", std::move(kind)});
+    root.members.push_back({"job", std::move(kind)});
     return taken;
 }
 
@@ -156,8 +87,37 @@ std::string with_kind(const std::string& text, const std::set<std::string>& job_
 
 }  // namespace
 
-DedicatedJob take_dedicated_job(Value& root, ValueReader& values) {
-    return DedicatedReader(root, values).take();
+bool is_dedicated(const Value& root) {
+    const Value* scheduler = root.find("scheduler");
+    const Value* kind = scheduler ? scheduler->find("kind") : nullptr;
+    return kind && kind->text == dedicated_scheduler;
+}
+
+DedicatedJob take_dedicated_job(Value& root, ValueReader& values, const JobKeys& keys) {
+    const auto all_but_kind = [](const std::string& key, std::string_view&) {
+        return key != "kind";
+    };
+    refuse(*root.find("scheduler"), "scheduler.", values, all_but_kind);
+    refuse(root, "", values, [](const std::string& key, std::string_view& instead) {
+        if (key == "reservation") instead = "maintenance";
+        return key == "node_group" || key == "partition" || key == "reservation";
+    });
+    DedicatedJob job;
+    if (Value* jobs = root.find("jobs")) {
+        refuse(*jobs, "jobs.", values, all_but_kind);
+        if (Value* kinds = jobs->find("kind"); kinds && !kinds->items.empty()) {
+            if (kinds->items.size() > 1) {
+                values.error(kinds->items[1].at, "jobs.kind[1]",
+                             "the scheduler dedicated has one job",
+                             "scheduler.kind = \"slurm\" has many");
+            }
+            job = take_kind(root, kinds->items[0], values, keys);
+        }
+    }
+    std::erase_if(root.members, [](const Member& member) {
+        return member.key == "scheduler" || member.key == "jobs";
+    });
+    return job;
 }
 
 Diagnostics said_of_kind(const Diagnostics& of_job, const std::set<std::string>& job_keys) {

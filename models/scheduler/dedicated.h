@@ -17,7 +17,13 @@ struct DedicatedJob {
     bool was_a_kind = false;  // the [job] stands in the file as a [[jobs.kind]]
     std::string name;         // the kind's
 };
-DedicatedJob take_dedicated_job(Value& root, ValueReader& values);
+// The keys of [job], and those of a [[jobs.kind]].
+struct JobKeys {
+    std::set<std::string> job;
+    std::set<std::string> kind;
+};
+bool is_dedicated(const Value& root);
+DedicatedJob take_dedicated_job(Value& root, ValueReader& values, const JobKeys& keys);
 
 // What has been said of the keys of [job], said of the kind's, as the file has them.
 Diagnostics said_of_kind(const Diagnostics& of_job, const std::set<std::string>& job_keys);
