@@ -1,5 +1,3 @@
-#include "models/campaign/checkpoint.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,9 +5,9 @@
 #include <numeric>
 
 #include "models/campaign/save_walls.h"
+#include "models/campaign/sections.h"
 #include "models/campaign/store_traffic.h"
 #include "models/campaign/world_steps.h"
-#include "models/training/training.h"
 #include "sim/integers.h"
 
 namespace railyard {

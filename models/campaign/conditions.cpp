@@ -1,6 +1,6 @@
-#include "models/campaign/conditions.h"
-
 #include <algorithm>
+
+#include "models/campaign/sections.h"
 
 namespace railyard {
 

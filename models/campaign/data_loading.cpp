@@ -1,8 +1,6 @@
-#include "models/campaign/data_loading.h"
-
 #include <algorithm>
 
-#include "models/storage/storage.h"
+#include "models/campaign/sections.h"
 
 namespace railyard {
 

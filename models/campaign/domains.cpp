@@ -1,7 +1,7 @@
-#include "models/campaign/domains.h"
-
 #include <algorithm>
 #include <numeric>
+
+#include "models/campaign/sections.h"
 
 namespace railyard {
 

@@ -1,14 +1,8 @@
-#include "models/campaign/failures.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "models/campaign/conditions.h"
-#include "models/campaign/domains.h"
-#include "models/campaign/network_faults.h"
-#include "models/campaign/world.h"
-#include "models/fabric/fabric.h"
+#include "models/campaign/sections.h"
 
 namespace railyard {
 

@@ -1,4 +1,4 @@
-#include "models/campaign/job_plan.h"
+#include "models/campaign/sections.h"
 
 namespace railyard {
 

@@ -4,10 +4,9 @@
 
 #include <initializer_list>
 
-#include "models/campaign/checkpoint.h"
 #include "models/campaign/power_reader.h"
 #include "models/campaign/scenario.h"
-#include "models/training/training.h"
+#include "models/campaign/sections.h"
 #include "sim/check.h"
 
 namespace railyard {

@@ -1,14 +1,10 @@
-#include "models/campaign/network_faults.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
 
-#include "models/campaign/conditions.h"
-#include "models/campaign/world.h"
+#include "models/campaign/sections.h"
 #include "models/campaign/world_steps.h"
-#include "models/fabric/fabric.h"
 
 namespace railyard {
 

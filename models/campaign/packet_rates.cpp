@@ -1,11 +1,10 @@
-#include "models/campaign/packet_rates.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
 #include <optional>
 
+#include "models/campaign/sections.h"
 #include "sim/check.h"
 
 namespace railyard {

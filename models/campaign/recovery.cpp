@@ -1,7 +1,6 @@
 // What a job does about a failure, beside what it runs and saves.
 
-#include "models/campaign/checkpoint.h"
-#include "models/campaign/conditions.h"
+#include "models/campaign/sections.h"
 
 namespace railyard {
 

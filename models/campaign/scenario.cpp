@@ -7,22 +7,11 @@
 #include <numeric>
 #include <set>
 
-#include "models/campaign/checkpoint.h"
-#include "models/campaign/conditions.h"
-#include "models/campaign/data_loading.h"
-#include "models/campaign/domains.h"
-#include "models/campaign/failures.h"
 #include "models/campaign/host_memory.h"
-#include "models/campaign/job_plan.h"
-#include "models/campaign/network_faults.h"
 #include "models/campaign/outline.h"
-#include "models/campaign/packet_rates.h"
 #include "models/campaign/phases.h"
 #include "models/campaign/power_reader.h"
-#include "models/campaign/stages.h"
-#include "models/campaign/world.h"
-#include "models/scheduler/scheduler.h"
-#include "models/storage/storage.h"
+#include "models/campaign/sections.h"
 #include "sim/check.h"
 
 namespace railyard {

@@ -1,11 +1,8 @@
-#include "models/campaign/stages.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "models/campaign/conditions.h"
-#include "models/campaign/job_plan.h"
+#include "models/campaign/sections.h"
 
 namespace railyard {
 

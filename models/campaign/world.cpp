@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "models/campaign/world_job_reader.h"
+#include "models/campaign/sections.h"
 #include "models/campaign/world_steps.h"
 
 namespace railyard {
@@ -135,7 +135,7 @@ void read_world(Section& top, ValueReader& values, Catalogue& catalogue, Scenari
     const WorldSite site{scenario.nodes.nodes, scenario.node, scenario.networks[0].topology};
     read_scheduler(top, catalogue, site, world->spec, world->nodes);
     scenario.world_gpus = world->spec.gpus();
-    read_world_jobs(top, {values, catalogue, scenario}, *world);
+    read_world_jobs(top, values, catalogue, scenario, *world);
     warn_of_idle_leaves(top, *world);
     world->throttled.resize(world->models.size());
     scenario.world = world;

@@ -1,20 +1,15 @@
 // Reads many jobs: kinds of them, as they come, and those of a file.
 
-#include "models/campaign/world_job_reader.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 
-#include "models/campaign/checkpoint.h"
-#include "models/campaign/data_loading.h"
 #include "models/campaign/host_memory.h"
-#include "models/campaign/job_plan.h"
 #include "models/campaign/save_walls.h"
+#include "models/campaign/sections.h"
 #include "models/campaign/store_traffic.h"
 #include "models/campaign/world_steps.h"
-#include "models/scheduler/scheduler.h"
 #include "sim/integers.h"
 
 namespace railyard {
@@ -54,11 +49,12 @@ WorldSaving saves_to_storage(const Scenario& s, Bytes size, const CheckpointWrit
 
 class WorldJobReader {
   public:
-    WorldJobReader(Section& top, const WorldReading& reading, WorldScenario& world)
+    WorldJobReader(Section& top, ValueReader& values, Catalogue& catalogue,
+                   const Scenario& scenario, WorldScenario& world)
         : top_(top),
-          values_(reading.values),
-          catalogue_(reading.catalogue),
-          s_(reading.scenario),
+          values_(values),
+          catalogue_(catalogue),
+          s_(scenario),
           world_(world),
           spec_(world.spec) {}
 
@@ -447,8 +443,9 @@ void WorldJobReader::recover_as(Section& section, const std::shared_ptr<Scenario
 
 }  // namespace
 
-void read_world_jobs(Section& top, const WorldReading& reading, WorldScenario& world) {
-    WorldJobReader(top, reading, world).read();
+void read_world_jobs(Section& top, ValueReader& values, Catalogue& catalogue,
+                     const Scenario& scenario, WorldScenario& world) {
+    WorldJobReader(top, values, catalogue, scenario, world).read();
 }
 
 }  // namespace railyard
