@@ -395,7 +395,7 @@ class Replica {
           job_spec_(job),
           job_(engine_, job_spec_, s.causes, nodes_, add_stores(), result.ledger,
                log_events ? &result.log : nullptr) {
-        nodes_.set_waiter(job_);
+        nodes_.serve(job_);
     }
 
     void log_to(ReplicaTrace& record) {

@@ -56,12 +56,12 @@ std::string_view phase_name(JobPhase phase) {
 }
 
 TrainingJob::TrainingJob(CampaignEngine& engine, const JobSpec& spec,
-                         const std::vector<FailureCause>& causes, NodeSupply& supply,
+                         const std::vector<FailureCause>& causes, NodePool& pool,
                          StoreService& stores, Ledger& ledger, std::vector<CampaignEvent>* events)
     : engine_(engine),
       spec_(spec),
       causes_(causes),
-      supply_(supply),
+      pool_(pool),
       ledger_(ledger),
       events_(events),
       id_(engine.add(*this, "job")),

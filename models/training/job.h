@@ -39,7 +39,7 @@
 #include "models/training/data_feed.h"
 #include "models/training/ledger.h"
 #include "models/training/network_parts.h"
-#include "models/training/node_supply.h"
+#include "models/training/node_pool.h"
 #include "models/training/saver.h"
 #include "models/training/stages.h"
 #include "models/training/step.h"
@@ -208,7 +208,6 @@ class PhaseWatcher {
 
 class TrainingJob : public CampaignEngine::Component,
                     public FailureSource::Target,
-                    public NodeSupply::Waiter,
                     public Checkpointer::Job,
                     public DataFeed::Job,
                     public NetworkParts::Owner,
@@ -217,7 +216,7 @@ class TrainingJob : public CampaignEngine::Component,
   public:
     // `events` may be nullptr. All references must outlive the job.
     TrainingJob(CampaignEngine& engine, const JobSpec& spec,
-                const std::vector<FailureCause>& causes, NodeSupply& supply, StoreService& stores,
+                const std::vector<FailureCause>& causes, NodePool& pool, StoreService& stores,
                 Ledger& ledger, std::vector<CampaignEvent>* events);
 
     // Keeps every phase from now on; the last one is done, at the end. Call before begin().
@@ -238,7 +237,7 @@ class TrainingJob : public CampaignEngine::Component,
 
     void handle(std::uint32_t kind) override;
     void strike(const Strike& strike) override;
-    void node_available() override;
+    void node_available();  // a spare, or a node that has come back
 
     void safe(const SavedStates::State& state) override;
     void stall_over() override { after_checkpoint(); }
@@ -252,7 +251,8 @@ class TrainingJob : public CampaignEngine::Component,
     double slowdown(std::uint32_t condition) const override;
     void first_batch_there() override;
     void data_lost(std::size_t store, double fraction, StorePart last) override;
-    bool nodes_failed(const NodeSupply::Struck& struck) override;
+    // The nodes in these slots fail now. False: it does not run, and will meet them when it does.
+    bool nodes_failed(const NodePool::Struck& struck);
 
     const JobOutcome& outcome() const { return outcome_; }
     JobPhase phase() const { return phase_; }
@@ -323,10 +323,10 @@ class TrainingJob : public CampaignEngine::Component,
     bool lacks_nodes() const { return nodes() < wanted_nodes(); }
     std::int64_t checkpoint_steps() const;
     void end_stages(Duration partial);
-    void feel(const NodeSupply::Struck& struck);
+    void feel(const NodePool::Struck& struck);
     void meet_what_is_broken();
     // Nodes come and go.
-    void part_with(const NodeSupply::Struck& struck);
+    void part_with(const NodePool::Struck& struck);
     void part_with_slow_nodes();
     void left(std::int64_t slot);
     void state_leaves(std::int64_t slot);
@@ -352,7 +352,7 @@ class TrainingJob : public CampaignEngine::Component,
     bool on_the_store() const;  // what it waits for now is bytes to or from there
     void hold_up(const Strike& strike, const Storm& storm);
     void go_on();
-    void interrupt(const NodeSupply::Struck& struck, Duration detection);
+    void interrupt(const NodePool::Struck& struck, Duration detection);
     void begin_maintenance();
     void stop_for(Duration span);  // all processes are gone, and what memory held
     void drain();
@@ -364,7 +364,7 @@ class TrainingJob : public CampaignEngine::Component,
     CampaignEngine& engine_;
     const JobSpec& spec_;
     const std::vector<FailureCause>& causes_;
-    NodeSupply& supply_;
+    NodePool& pool_;
     Ledger& ledger_;
     std::vector<CampaignEvent>* events_;
     std::vector<PhaseStart>* phases_ = nullptr;

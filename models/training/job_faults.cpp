@@ -50,7 +50,7 @@ void TrainingJob::part_with_slow_nodes() {
         if (!slow_->part(number).there) continue;
         if (causes_[strike.cause].remedy == Remedy::restart) {
             slow_->cure(number);
-        } else if (supply_.node_in(strike.slot) >= 0) {
+        } else if (pool_.node_in(strike.slot) >= 0) {
             part_with({strike, {strike.slot}});
             state_leaves(strike.slot);
         }
@@ -64,7 +64,7 @@ void TrainingJob::part_with_slow_nodes() {
 void TrainingJob::corrupt(const Strike& strike) {
     if (corrupt_) return;
     corrupt_ = strike;
-    corrupt_node_ = supply_.node_in(strike.slot);
+    corrupt_node_ = pool_.node_in(strike.slot);
     clean_steps_ = done_;
     if (phase_ == JobPhase::running) {
         clean_steps_ +=
@@ -80,7 +80,7 @@ void TrainingJob::corrupt(const Strike& strike) {
 // before is clean.
 void TrainingJob::reconsider_corruption() {
     if (!corrupt_) return;
-    const bool node_left = supply_.node_in(corrupt_->slot) != corrupt_node_;
+    const bool node_left = pool_.node_in(corrupt_->slot) != corrupt_node_;
     if (node_left && done_ <= clean_steps_) {
         corrupt_.reset();
     } else {
@@ -92,8 +92,8 @@ void TrainingJob::reconsider_corruption() {
 void TrainingJob::corruption_found() {
     corruption_due_ = corrupt_ && !exposed();
     if (!corrupt_ || corruption_due_) return;
-    NodeSupply::Struck struck{*std::exchange(corrupt_, std::nullopt), {}};
-    if (supply_.node_in(struck.strike.slot) == corrupt_node_) {
+    NodePool::Struck struck{*std::exchange(corrupt_, std::nullopt), {}};
+    if (pool_.node_in(struck.strike.slot) == corrupt_node_) {
         struck.slots.push_back(struck.strike.slot);
     }
     ++outcome_.corruptions_found;

@@ -11,11 +11,11 @@ namespace railyard {
 // ---- failing and coming back ----
 
 void TrainingJob::strike(const Strike& strike) {
-    if (strike.acceptance >= supply_.acceptance(strike.slot)) return;
+    if (strike.acceptance >= pool_.acceptance(strike.slot)) return;
     nodes_failed({strike, {strike.slot}});
 }
 
-bool TrainingJob::nodes_failed(const NodeSupply::Struck& struck) {
+bool TrainingJob::nodes_failed(const NodePool::Struck& struck) {
     if (!exposed()) {
         if (phase_ != JobPhase::done) ++outcome_.strikes_while_down;
         return phase_ == JobPhase::done;
@@ -24,7 +24,7 @@ bool TrainingJob::nodes_failed(const NodeSupply::Struck& struck) {
     return true;
 }
 
-void TrainingJob::feel(const NodeSupply::Struck& struck) {
+void TrainingJob::feel(const NodePool::Struck& struck) {
     const FailureCause& cause = causes_[struck.strike.cause];
     if (cause.slow)
         return slow_->strike(static_cast<std::size_t>(struck.strike.slot), struck.strike, true);
@@ -44,7 +44,7 @@ void TrainingJob::feel(const NodeSupply::Struck& struck) {
 // Nodes that failed while the job was down, or that nobody has found yet.
 void TrainingJob::meet_what_is_broken() {
     while (exposed() && !outcome_.finished) {
-        const NodeSupply::Struck struck = supply_.still_broken();
+        const NodePool::Struck struck = pool_.still_broken();
         if (struck.slots.empty()) return;
         feel(struck);
     }
@@ -97,7 +97,7 @@ void TrainingJob::go_on() {
     }
 }
 
-void TrainingJob::interrupt(const NodeSupply::Struck& struck, Duration detection) {
+void TrainingJob::interrupt(const NodePool::Struck& struck, Duration detection) {
     const FailureCause& cause = causes_[struck.strike.cause];
     ++outcome_.interruptions[struck.strike.cause];
     engine_.cancel(phase_event_);
@@ -265,19 +265,19 @@ void TrainingJob::begin_restore() {
 
 // ---- nodes come and go ----
 
-void TrainingJob::part_with(const NodeSupply::Struck& struck) {
+void TrainingJob::part_with(const NodePool::Struck& struck) {
     const FailureCause& cause = causes_[struck.strike.cause];
     if (struck.slots.size() == 1 && nodes() > 1 &&
         struck.strike.misleads(spec_.recovery.misdiagnosis)) {
         auto blamed =
             static_cast<std::int64_t>(struck.strike.bystander * static_cast<double>(spec_.nodes));
-        while (blamed == struck.slots[0] || supply_.node_in(blamed) < 0) {
+        while (blamed == struck.slots[0] || pool_.node_in(blamed) < 0) {
             blamed = (blamed + 1) % spec_.nodes;
         }
         Strike strike = struck.strike;
         strike.slot = struck.slots[0];
         ++outcome_.nodes_blamed;
-        supply_.misjudge(strike, blamed, cause);
+        pool_.misjudge(strike, blamed, cause);
         left(blamed);
         state_leaves(blamed);
         return;
@@ -285,7 +285,7 @@ void TrainingJob::part_with(const NodeSupply::Struck& struck) {
     for (const std::int64_t slot : struck.slots) {
         Strike strike = struck.strike;
         strike.slot = slot;
-        supply_.remove(strike, cause);
+        pool_.remove(strike, cause);
         left(slot);
     }
 }
@@ -305,7 +305,7 @@ void TrainingJob::state_leaves(std::int64_t slot) {
 void TrainingJob::get_nodes() {
     return_nodes();
     std::erase_if(missing_,
-                  [&](std::int64_t slot) { return slot < wanted_nodes() && supply_.fill(slot); });
+                  [&](std::int64_t slot) { return slot < wanted_nodes() && pool_.fill(slot); });
     if (!lacks_nodes()) size_ = 0;
     if (!lacks_nodes() || shrink()) proceed_from(JobPhase::requeue_wait);
 }
@@ -317,8 +317,8 @@ bool TrainingJob::shrink() {
     if (fits == spec_.smaller.end()) return false;
     const auto size = static_cast<std::size_t>(fits - spec_.smaller.begin()) + 1;
     for (std::int64_t slot = spec_.nodes; slot-- > 0 && nodes() > fits->nodes;) {
-        if (supply_.node_in(slot) < 0) continue;
-        supply_.release(slot);
+        if (pool_.node_in(slot) < 0) continue;
+        pool_.release(slot);
         left(slot);
         state_leaves(slot);
     }
@@ -330,7 +330,7 @@ bool TrainingJob::shrink() {
 bool TrainingJob::could_grow() const {
     if (size_ == 0) return false;
     const std::int64_t next = size_ == 1 ? spec_.nodes : spec_.smaller[size_ - 2].nodes;
-    return nodes() + supply_.spares() >= next;
+    return nodes() + pool_.spares() >= next;
 }
 
 // ---- planned stops ----

@@ -125,8 +125,8 @@ void TrainingJob::begin_planned_stop() {
 // Those that the stage has no use for, as spares.
 void TrainingJob::return_nodes() {
     for (std::int64_t slot = spec_.nodes; slot-- > wanted_nodes();) {
-        if (supply_.node_in(slot) < 0) continue;
-        supply_.release(slot);
+        if (pool_.node_in(slot) < 0) continue;
+        pool_.release(slot);
         left(slot);
         state_leaves(slot);
     }

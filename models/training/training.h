@@ -9,7 +9,7 @@
 #include "models/training/job_spec.h"
 #include "models/training/ledger.h"
 #include "models/training/network_parts.h"
-#include "models/training/node_supply.h"
+#include "models/training/node_pool.h"
 #include "models/training/plan.h"
 #include "models/training/plan_check.h"
 #include "models/training/plan_reader.h"

@@ -14,19 +14,22 @@ constexpr Bandwidth gigabyte_per_s = Bandwidth::bits_per_second(8'000'000'000);
 
 // One GPU that steps for 10 s. Each step is followed by a synchronous checkpoint of 100 s to the place given,
 // which is read back as long.
-struct Site : NodeSupply {
+struct Site {
     enum Cause : std::size_t { crash, storm };
     CampaignEngine engine;
     StoreService stores{engine};
     JobSpec spec;
     std::vector<FailureCause> causes{2};
     Ledger ledger;
+    NodePool::Spec nodes;
+    std::optional<NodePool> pool;
     std::optional<TrainingJob> job;
 
     explicit Site(Place place) {
         stores.add_store("storage", {gigabyte_per_s, gigabyte_per_s});
         causes[storm].storm = {50s, false, true};
         spec.nodes = spec.gpus_per_node = 1;
+        nodes.nodes = nodes.job_nodes = nodes.gpus_per_node = 1;
         spec.step.compute = 10s;
         spec.network = {gigabyte_per_s * std::int64_t{10}, gigabyte_per_s * std::int64_t{10}};
         spec.checkpoint.interval_steps = 1;
@@ -39,7 +42,8 @@ struct Site : NodeSupply {
         tier.write.cap = tier.read.cap = spec.network.read;
     }
     void begin() {
-        job.emplace(engine, spec, causes, *this, stores, ledger, nullptr);
+        pool.emplace(engine, nodes, causes, ledger, 1, 0);
+        job.emplace(engine, spec, causes, *pool, stores, ledger, nullptr);
         job->begin();
     }
     void strike_at(std::int64_t t, Cause cause) {
@@ -50,10 +54,6 @@ struct Site : NodeSupply {
     double booked(Category category) const {
         return static_cast<double>(ledger.booked(category)) * 1e-9;
     }
-
-    double acceptance(std::int64_t) const override { return 1; }
-    void remove(const Strike&, const FailureCause&) override {}
-    bool fill(std::int64_t) override { return true; }
 };
 
 }  // namespace

@@ -1,8 +1,9 @@
-#include "models/scheduler/scheduler.h"
+#include "models/training/node_pool.h"
 
 #include <algorithm>
 #include <utility>
 
+#include "models/training/job.h"
 #include "sim/check.h"
 
 namespace railyard {
@@ -80,7 +81,7 @@ void NodePool::release(std::int64_t slot) {
     spares_.push_front(node);
 }
 
-NodeSupply::Struck NodePool::still_broken() {
+NodePool::Struck NodePool::still_broken() {
     Struck struck;
     const auto add = [&](std::uint32_t node, const Strike& strike) {
         if (place_[node] < 0) return;
@@ -117,7 +118,7 @@ void NodePool::strike_node(const Strike& strike) {
     }
     Strike of_job = strike;
     of_job.slot = place_[node];
-    const bool noticed = waiter_->nodes_failed({of_job, {of_job.slot}});
+    const bool noticed = job_->nodes_failed({of_job, {of_job.slot}});
     if (!noticed && takes_nodes(strike)) broken_[node] = of_job;
 }
 
@@ -134,7 +135,7 @@ void NodePool::domain_is_felt(const Strike& strike, const std::vector<std::size_
     Struck struck{strike, {}};
     for (const std::size_t node : broken) struck.slots.push_back(place_[node]);
     struck.strike.slot = struck.slots.front();
-    if (!waiter_->nodes_failed(struck)) return;
+    if (!job_->nodes_failed(struck)) return;
     for (const std::size_t node : broken) {
         const auto shaded = shaded_.find(static_cast<std::uint32_t>(node));
         if (shaded != shaded_.end()) shaded->second.noticed = true;
@@ -191,7 +192,7 @@ void NodePool::come_back(std::size_t node, bool) {
     --in_repair_;
     place_[node] = spare;
     spares_.push_front(static_cast<std::uint32_t>(node));  // the one that has rested longest first
-    if (waiter_ != nullptr) waiter_->node_available();
+    if (job_ != nullptr) job_->node_available();
 }
 
 // ---- the end ----
