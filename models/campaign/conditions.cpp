@@ -50,11 +50,10 @@ std::vector<Duration> given_slowdowns(const Scenario& s) {
     return slowed;
 }
 
-void model_conditions_on(const Scenario& s, const NetworkDraw* draw, std::vector<Duration>& slowed,
-                         std::vector<SmallerJob>& smaller) {
+void model_conditions_on(const Scenario& s, const NetworkDraw* draw, JobSteps& of) {
     StepModel whole = steps_of(s, s.fidelity, draw);
-    slowed = slowed_steps(s, whole, s.plan);
-    for (SmallerJob& size : smaller) {
+    of.slowed = slowed_steps(s, whole, s.plan);
+    for (SmallerJob& size : of.smaller) {
         const ParallelPlan plan = with_replicas(s.plan, size.replicas);
         // On a network the ranks that are left are on the first nodes.
         std::optional<Scenario> with_fewer;
@@ -80,11 +79,11 @@ void model_conditions(Scenario& s) {
     if (s.slow_parts.empty() && s.job.smaller.empty()) return;
     try {
         const NetworkDraw* const usual = usual_draw(s);
-        model_conditions_on(s, usual, s.job.slowed, s.job.smaller);
+        model_conditions_on(s, usual, s.job);
         for (NetworkDraw& draw : s.draws) {
             draw.smaller = s.job.smaller;
             draw.slowed = s.job.slowed;
-            if (&draw != usual) model_conditions_on(s, &draw, draw.slowed, draw.smaller);
+            if (&draw != usual) model_conditions_on(s, &draw, draw);
         }
     } catch (const NoPath& no_path) {
         s.no_path = no_path.what();

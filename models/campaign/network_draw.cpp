@@ -81,12 +81,8 @@ JobSpec job_of_replica(const Scenario& s, std::int64_t replica) {
     JobSpec job = s.job;
     if (s.draws.empty()) return job;
     const NetworkDraw& draw = s.draws[static_cast<std::size_t>(replica) % s.draws.size()];
-    job.step = draw.step;
+    static_cast<JobSteps&>(job) = draw;
     job.step.data_wait = s.job.step.data_wait;
-    job.slowed = draw.slowed;
-    job.smaller = draw.smaller;
-    job.over_network = draw.over_network;
-    job.stages = draw.stages;
     return job;
 }
 

@@ -16,16 +16,10 @@ namespace railyard {
 
 struct Scenario;
 
-struct NetworkDraw {
+struct NetworkDraw : JobSteps {
     std::uint64_t hash_seed = 0;
-    std::vector<std::int64_t>
-        nodes;  // of the job, in the order of its slots; none: the first of the cluster
-    // What it makes of the job.
-    StepTime step;
-    std::vector<Duration> slowed;     // as JobSpec::slowed
-    std::vector<SmallerJob> smaller;  // as JobSpec::smaller
-    OverNetwork over_network;         // as JobSpec::over_network
-    std::vector<StageSpec> stages;    // as JobSpec::stages
+    // The job's, in the order of its slots; none: the first of the cluster.
+    std::vector<std::int64_t> nodes;
 };
 
 // True when steps depend on switches' hashes and the scenario gives no hash_seed.

@@ -1,6 +1,7 @@
 #include "models/campaign/world_steps.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <numeric>
@@ -241,18 +242,9 @@ PlacedSteps steps_by_placement(std::shared_ptr<const Scenario> job,
                                std::vector<PartFault> throttled) {
     const auto memo =
         std::make_shared<StepMemo>(std::move(job), std::move(slow_parts), std::move(throttled));
-    return {[memo](const std::vector<NodeIndex>& nodes, std::uint32_t conditions,
-                   const NetworkNow& network) { return memo->on(nodes, conditions, network); },
-            [memo](const std::vector<NodeIndex>& nodes, const NetworkNow& network) {
-                return memo->traffic_on(nodes, network);
-            },
-            [memo](const std::vector<NodeIndex>& nodes, const NetworkNow& network) {
-                return memo->met_on(nodes, network);
-            },
-            [memo](const std::vector<NodeIndex>& nodes, const NetworkNow& network,
-                   const TransferSpec& transfer) {
-                return memo->transfer_on(nodes, network, transfer);
-            }};
+    return {std::bind_front(&StepMemo::on, memo), std::bind_front(&StepMemo::traffic_on, memo),
+            std::bind_front(&StepMemo::met_on, memo),
+            std::bind_front(&StepMemo::transfer_on, memo)};
 }
 
 PlacedTraffic share_by_placement(std::shared_ptr<const Scenario> job, double share, double step_s) {

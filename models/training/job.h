@@ -63,11 +63,11 @@ struct SmallerJob {
     std::int64_t nodes = 0;
     std::int64_t replicas = 0;
     StepTime step;
-    std::vector<Duration> slowed;  // as JobSpec::slowed
+    std::vector<Duration> slowed;  // as JobSteps::slowed
 };
 
 // How much longer a step takes while these parts of the network are broken, by size (0: whole, then as
-// JobSpec::smaller) and conditions of slow parts; nothing when no way is left.
+// JobSteps::smaller) and conditions of slow parts; nothing when no way is left.
 using OverNetwork = std::function<std::optional<Duration>(
     const NetworkState& broken, std::size_t size, std::uint32_t conditions)>;
 
@@ -88,16 +88,20 @@ struct MaintenanceSpec {
     Duration since{};  // the campaign's start, when the first one counts from an earlier instant
 };
 
-struct JobSpec {
-    std::int64_t nodes = 0;
-    std::int64_t gpus_per_node = 0;
+// What a job's steps take on the places and the network that it has got.
+struct JobSteps {
     StepTime step;
-    std::int64_t replicas = 1;        // data-parallel, that share the batch
     std::vector<Duration> slowed;     // what a step takes longer, by the conditions
                                       // of slow parts (bits)
     std::vector<SmallerJob> smaller;  // the largest first; with RecoveryPolicy::shrink
     OverNetwork over_network{};       // of a job on a network whose parts break
     std::vector<StageSpec> stages;    // instead of `step`, from the first on; none: `step` is all
+};
+
+struct JobSpec : JobSteps {
+    std::int64_t nodes = 0;
+    std::int64_t gpus_per_node = 0;
+    std::int64_t replicas = 1;  // data-parallel, that share the batch
     std::vector<PauseSpec> pauses;
     std::int64_t target_steps = 0;  // the job ends after these; 0: it runs until the campaign ends
     CheckpointSpec checkpoint;

@@ -22,7 +22,7 @@ struct StageLevel {
     std::int64_t batch = 0;   // sequences
     std::int64_t sequence_length = 0;
     StepTime step;
-    std::vector<Duration> slowed;  // as JobSpec::slowed
+    std::vector<Duration> slowed;  // as JobSteps::slowed
 };
 
 struct StageSpec {
