@@ -315,34 +315,20 @@ void CostLines::use(bool rented, double tariff) {
     const auto line = [&](const char* what, const char* per, std::size_t price) {
         plan_.used.push_back({what, 0, per, price, false});
     };
-    const auto paid = [&] {
-        line("object store, egress", "USD",
-             book_.add({"paid_by_use", "USD", 1, 1, 1, "the campaign"}));
-    };
-    if (rented) {
-        const std::size_t nothing = book_.add({"in_the_rent", "USD", 0, 0, 0, "the rent"});
-        line("energy at the meter", "kWh", nothing);
-        line("repairs", "visit", nothing);
-        for (const char* what : {"GPUs replaced", "NICs replaced", "other parts replaced"}) {
-            line(what, "part", nothing);
-        }
-        paid();
-        return;
-    }
-    const std::string& nic = s_.node.nic;
-    const std::string& gpu = s_.node.gpu.id;
+    std::optional<std::size_t> nothing;
+    if (rented) nothing = book_.add({"in_the_rent", "USD", 0, 0, 0, "the rent"});
+    const auto price = [&](const char* name) { return nothing ? *nothing : book_.price(name); };
     const auto part = [&](const char* kind, const std::string& name) {
-        return book_.price(catalogue_.has(kind, name, "price_ref")
-                               ? catalogue_.text(kind, name, "price_ref")
-                               : "repair_part");
+        if (nothing || !catalogue_.has(kind, name, "price_ref")) return price("repair_part");
+        return book_.price(catalogue_.text(kind, name, "price_ref"));
     };
-    line(tariff == 1 ? "energy at the meter" : "energy at the meter, times its tariff", "kWh",
-         book_.price("electricity_kwh"));
-    line("repairs", "visit", book_.price("repair_visit"));
-    line("GPUs replaced", "part", part("gpu", gpu));
-    line("NICs replaced", "part", part("nic", nic));
-    line("other parts replaced", "part", book_.price("repair_part"));
-    paid();
+    line(rented || tariff == 1 ? "energy at the meter" : "energy at the meter, times its tariff",
+         "kWh", price("electricity_kwh"));
+    line("repairs", "visit", price("repair_visit"));
+    line("GPUs replaced", "part", part("gpu", s_.node.gpu.id));
+    line("NICs replaced", "part", part("nic", s_.node.nic));
+    line("other parts replaced", "part", price("repair_part"));
+    line("object store, egress", "USD", book_.add({"paid_by_use", "USD", 1, 1, 1, "the campaign"}));
 }
 
 }  // namespace
