@@ -15,12 +15,6 @@ namespace {
 
 constexpr std::uint32_t first_injected = 1U << 31;  // below: the number of a loop
 
-bool same(const Allocation& a, const Allocation& b) {
-    return std::ranges::equal(a.runs(), b.runs(), [](const NodeRun& x, const NodeRun& y) {
-        return x.first == y.first && x.count == y.count && x.gpus == y.gpus;
-    });
-}
-
 }  // namespace
 
 PowerProfile steady(Watts power) {
@@ -154,7 +148,8 @@ double Feeds::nodes_of(const Running& job, const NodeShare& share) const {
 
 void Feeds::set(JobIndex job, const JobDraw& draw, const Allocation& gpus, std::int64_t parts) {
     const auto known = running_.find(job);
-    if (known != running_.end() && known->second.parts == parts && same(known->second.gpus, gpus)) {
+    if (known != running_.end() && known->second.parts == parts &&
+        known->second.gpus.runs() == gpus.runs()) {
         known->second.draw = draw;
         return renew(known->second.breakers);
     }

@@ -17,7 +17,7 @@ BurstLoad load_of(const Scenario& s, const StoreTraffic& traffic, Direction dire
     load.bytes_per_rank = traffic.bytes_per_rank;
     load.files_per_rank = traffic.files_per_rank;
     load.operations_per_rank = traffic.operations_per_rank;
-    load.rank_bandwidth = direction == Direction::read ? traffic.rank_read : traffic.rank_write;
+    load.rank_bandwidth = direction == Direction::read ? unlimited : traffic.rank_write;
     return load;
 }
 

@@ -12,7 +12,6 @@ struct StoreTraffic {
     std::int64_t files_per_rank = 1;
     std::int64_t operations_per_rank = 0;  // 0: only bytes are counted, not the creates and opens
     Bandwidth rank_write = unlimited;      // what one rank serialises
-    Bandwidth rank_read = unlimited;
 };
 
 // A checkpoint of all ranks to [storage]; its size and who writes it must be known.

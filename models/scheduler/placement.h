@@ -24,6 +24,7 @@ struct NodeRun {
 
     std::uint32_t end() const { return first + count; }
     bool has(std::uint32_t node) const { return node >= first && node < end(); }
+    bool operator==(const NodeRun&) const = default;
 };
 
 // GPUs of nodes, in some order. A job on thousands of nodes is a few runs of them.

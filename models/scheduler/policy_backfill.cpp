@@ -39,26 +39,16 @@ class FreeProfile {
         std::unique_ptr<Placement> free;
         bool planned = false;  // a plan starts here: not all that was free before still is
     };
-    std::vector<Slot>::iterator slot_after(Duration at);             // the first that begins later
-    std::vector<Slot>::const_iterator slot_from(Duration at) const;  // the first at or after it
 
     std::vector<Slot> slots_;
 };
 
-std::vector<FreeProfile::Slot>::iterator FreeProfile::slot_after(Duration at) {
-    return std::upper_bound(slots_.begin(), slots_.end(), at,
-                            [](Duration time, const Slot& slot) { return time < slot.begin; });
-}
-
-std::vector<FreeProfile::Slot>::const_iterator FreeProfile::slot_from(Duration at) const {
-    return std::lower_bound(slots_.begin(), slots_.end(), at,
-                            [](const Slot& slot, Duration time) { return slot.begin < time; });
-}
-
 std::optional<FreeProfile::Plan> FreeProfile::plan(std::int64_t gpus, Duration length,
                                                    Duration latest) const {
     for (auto first = slots_.begin(); first != slots_.end() && first->begin <= latest;) {
-        const auto end = std::max(first + 1, slot_from(first->begin + length));
+        const auto after =
+            std::ranges::lower_bound(slots_, first->begin + length, {}, &Slot::begin);
+        const auto end = std::max(first + 1, after);
         // No start before the last slot that has too few, on whatever nodes, can do.
         const auto short_of =
             std::find_if(std::reverse_iterator(end), std::reverse_iterator(first),
@@ -78,7 +68,7 @@ std::optional<FreeProfile::Plan> FreeProfile::plan(std::int64_t gpus, Duration l
 }
 
 void FreeProfile::take(const Plan& plan, Duration end) {
-    const auto after = slot_after(end);
+    const auto after = std::ranges::upper_bound(slots_, end, {}, &Slot::begin);
     const Slot& last = *std::prev(after);
     if (last.begin < end) slots_.insert(after, {end, last.free->clone()});
     for (Slot& slot : slots_) {

@@ -364,8 +364,7 @@ void SlurmPlan::take(JobIndex job, Nodes nodes, const Start& start) {
 
 // The first that does not begin before that.
 std::size_t SlurmPlan::slot_from(Instant at) const {
-    const auto slot = std::lower_bound(slots_.begin(), slots_.end(), at,
-                                       [](const Slot& s, Instant from) { return s.begin < from; });
+    const auto slot = std::ranges::lower_bound(slots_, at, {}, &Slot::begin);
     return static_cast<std::size_t>(slot - slots_.begin());
 }
 
