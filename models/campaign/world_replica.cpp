@@ -6,6 +6,7 @@
 #include <bit>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 
 #include "models/campaign/campaign.h"
@@ -22,8 +23,7 @@ namespace {
 void add_distribution(const std::string& name, const char* unit, std::vector<double> values,
                       MetricList& out) {
     std::sort(values.begin(), values.end());
-    double sum = 0;
-    for (const double value : values) sum += value;
+    const double sum = std::accumulate(values.begin(), values.end(), 0.0);
     const auto at = [&](double p) {
         if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
         return values[place_after(p, values.size())];
@@ -111,49 +111,36 @@ Instant waited_until(const WorldJobRun& run, Instant campaign_end) {
     return run.started ? run.first_start : run.over ? run.end : campaign_end;
 }
 
-void add_waits(const WorldScenario& world, const WorldJobs& jobs, const WorldOutcome& outcome,
-               Instant campaign_end, MetricList& out) {
-    std::vector<double> waits;
-    std::vector<double> jcts;
-    std::vector<double> slowdowns;
+// In seconds, of jobs that were not refused.
+struct JobTimes {
+    std::vector<double> waits, jcts, slowdowns;
     std::int64_t never_started = 0;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(outcome.submitted); ++i) {
-        const WorldJobRun& run = outcome.runs[i];
-        if (run.over && run.how == JobEnd::refused) continue;
-        waits.push_back(seconds(waited_until(run, campaign_end) - jobs.jobs[i].submit));
-        never_started += run.started ? 0 : 1;
-        const WorldJob& job = jobs.jobs[i];
-        slowdowns.push_back(bounded_slowdown(alone_seconds(world, job), job, run, campaign_end));
-        if (!run.started || !run.over) continue;
-        jcts.push_back(seconds(run.end - job.submit));
-    }
-    out.count("jobs_never_started", never_started);
-    add_distribution("wait", "s", waits, out);
-    add_distribution("jct", "s", jcts, out);
-    add_distribution("bounded_slowdown", "1", slowdowns, out);
-}
-
-struct KindSums {
-    double submitted = 0, wait_s = 0, over = 0, jct_s = 0, slowdown = 0;
 };
 
-std::vector<KindSums> sums_of_kinds(const WorldScenario& world, const WorldJobs& jobs,
-                                    const WorldRunResult& r) {
+// Of all kinds, or of one.
+JobTimes times_of(const WorldScenario& world, const WorldJobs& jobs, const WorldRunResult& r,
+                  std::optional<std::size_t> kind = {}) {
     const Instant campaign_end(r.simulated);
-    std::vector<KindSums> sums(world.spec.kinds.size());
+    JobTimes out;
     for (std::size_t i = 0; i < static_cast<std::size_t>(r.outcome.submitted); ++i) {
         const WorldJob& job = jobs.jobs[i];
         const WorldJobRun& run = r.outcome.runs[i];
+        if (job.kind != kind.value_or(job.kind)) continue;
         if (run.over && run.how == JobEnd::refused) continue;
-        KindSums& sum = sums[job.kind];
-        sum.submitted += 1;
-        sum.wait_s += seconds(waited_until(run, campaign_end) - job.submit);
-        sum.slowdown += bounded_slowdown(alone_seconds(world, job), job, run, campaign_end);
-        if (!run.started || !run.over) continue;
-        sum.over += 1;
-        sum.jct_s += seconds(run.end - job.submit);
+        out.waits.push_back(seconds(waited_until(run, campaign_end) - job.submit));
+        out.never_started += run.started ? 0 : 1;
+        out.slowdowns.push_back(
+            bounded_slowdown(alone_seconds(world, job), job, run, campaign_end));
+        if (run.started && run.over) out.jcts.push_back(seconds(run.end - job.submit));
     }
-    return sums;
+    return out;
+}
+
+void add_waits(const JobTimes& times, MetricList& out) {
+    out.count("jobs_never_started", times.never_started);
+    add_distribution("wait", "s", times.waits, out);
+    add_distribution("jct", "s", times.jcts, out);
+    add_distribution("bounded_slowdown", "1", times.slowdowns, out);
 }
 
 // The kinds that a kind of jobs waited for, as shares of its waiting; steps that were lost later count too.
@@ -180,10 +167,9 @@ void add_kinds(const Scenario& s, const WorldJobs& jobs, const WorldRunResult& r
     const WorldScenario& world = *s.world;
     const WorldSpec& spec = world.spec;
     if (spec.kinds.size() < 2) return;
-    const std::vector<KindSums> sums = sums_of_kinds(world, jobs, r);
     for (std::size_t k = 0; k < spec.kinds.size(); ++k) {
         const std::string name = world.kind_key(k);
-        const KindSums& sum = sums[k];
+        const JobTimes times = times_of(world, jobs, r, k);
         Ledger booked;
         for (std::size_t g = 0; g < spec.groups.size(); ++g) {
             for (std::size_t c = 0; c < category_count; ++c) {
@@ -195,10 +181,14 @@ void add_kinds(const Scenario& s, const WorldJobs& jobs, const WorldRunResult& r
         const auto share = [&](const char* metric, Category category) {
             out.mean(metric + name, "1", static_cast<double>(booked.booked(category)), held);
         };
-        out.add("jobs_kind_" + name, "1", sum.submitted);
-        out.mean("wait_mean_kind_" + name, "s", sum.wait_s, sum.submitted);
-        out.mean("jct_mean_kind_" + name, "s", sum.jct_s, sum.over);
-        out.mean("bounded_slowdown_mean_kind_" + name, "1", sum.slowdown, sum.submitted);
+        const auto mean = [&](const char* metric, const char* unit, const auto& values) {
+            out.mean(metric + name, unit, std::accumulate(values.begin(), values.end(), 0.0),
+                     static_cast<double>(values.size()));
+        };
+        out.count("jobs_kind_" + name, std::ssize(times.waits));
+        mean("wait_mean_kind_", "s", times.waits);
+        mean("jct_mean_kind_", "s", times.jcts);
+        mean("bounded_slowdown_mean_kind_", "1", times.slowdowns);
         share("goodput_kind_", Category::productive);
         share("checkpoint_stall_kind_", Category::checkpoint_stall);
         share("lost_work_kind_", Category::lost_work);
@@ -275,7 +265,7 @@ MetricList world_metrics(const Scenario& s, const WorldJobs& jobs, const WorldRu
     }
     if (any_storms(s)) out.count("storms", r.outcome.storms);
     if (s.network_faults.any()) out.count("network_stalls", r.outcome.network_stalls);
-    add_waits(*s.world, jobs, r.outcome, Instant(r.simulated), out);
+    add_waits(times_of(*s.world, jobs, r), out);
     add_kinds(s, jobs, r, out);
     add_work(*s.world, jobs, r, out);
     if (s.world->spec.stores.size() > object_store_index) {
