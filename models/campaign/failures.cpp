@@ -17,32 +17,19 @@ struct StormProblem {
     bool warning = false;  // the storm then holds up nothing; else it can't be felt
 };
 
-// What the campaign needs of a window.
-struct Course {
-    WindowEnding ending = WindowEnding::resolved;
-    Picoseconds end{};   // of the last flow
-    Picoseconds over{};  // of the window
-    Picoseconds first_failure = PacketEngine::never;
-    bool detected = false;  // the switches' watchdog has named the queue
-    std::int64_t lost_lossless = 0;
-    std::vector<Picoseconds> begun, ends;  // of each flow
-};
+std::shared_ptr<const WindowResult> run(const Scenario& s, Catalogue& catalogue,
+                                        const NetworkWindow& window) {
+    const ClusterNetwork& network = *window.network;
+    return s.windows->run(catalogue, network.topology, network.packets, window.window);
+}
 
-Course run_course(const Scenario& s, Catalogue& catalogue, const ClusterNetwork& network,
-                  const PacketWindow& window) {
-    const auto r = s.windows->run(catalogue, network.topology, network.packets, window);
-    Course course{r->ending,
-                  {},
-                  r->end,
-                  r->first_failure,
-                  r->totals.storms_detected > 0,
-                  r->totals.lost_lossless,
-                  r->begun,
-                  r->ends};
-    for (const Picoseconds end : r->ends) {
-        if (end != PacketEngine::never) course.end = std::max(course.end, end);
+// When the last of the flows that have ended did.
+Picoseconds last_end(const WindowResult& window) {
+    Picoseconds end{};
+    for (const Picoseconds each : window.ends) {
+        if (each != PacketEngine::never) end = std::max(end, each);
     }
-    return course;
+    return end;
 }
 
 Duration to_duration(Picoseconds t) {
@@ -59,7 +46,7 @@ bool waits_for(const PacketFlow& flow, const std::vector<LinkId>& links, FlowCon
 }
 
 // The middle of the time in which such flows run, of which there are some.
-Picoseconds middle(const PacketWindow& window, const Course& course,
+Picoseconds middle(const PacketWindow& window, const WindowResult& course,
                    const std::vector<LinkId>& links, FlowControl control) {
     Picoseconds begin = PacketEngine::never;
     Picoseconds end{};
@@ -81,9 +68,9 @@ StormProblem unsettled(WindowEnding ending) {
 const StormProblem no_waiter = {"has no effect: nothing in its packet window waits for this NIC",
                                 "window.traffic says what is sent, nic which NIC storms", true};
 
-StormProblem losses(const Course& course) {
+StormProblem losses(const WindowResult& course) {
     return {fmt::format("{} packets of a lossless class found no room in its packet window",
-                        course.lost_lossless),
+                        course.totals.lost_lossless),
             "more headroom, pauses on every switch, or window.allow_loss = true", false};
 }
 
@@ -107,11 +94,11 @@ StormProblem feel_storm(const Scenario& s, Catalogue& catalogue, const std::vect
         return no_waiter;
     }
     if (!s.windows) return {};  // nobody asks for more
-    const Course calm = run_course(s, catalogue, *windows[0].network, window);
-    if (calm.ending != WindowEnding::resolved) return unsettled(calm.ending);
-    if (calm.lost_lossless > 0 && !s.window.allow_loss) return losses(calm);
+    const auto calm = run(s, catalogue, windows[0]);
+    if (calm->ending != WindowEnding::resolved) return unsettled(calm->ending);
+    if (calm->totals.lost_lossless > 0 && !s.window.allow_loss) return losses(*calm);
     WindowFault fault;
-    fault.start = middle(window, calm, links, control);
+    fault.start = middle(window, *calm, links, control);
     if (spec.duration) fault.end = fault.start + *spec.duration;
     for (const LinkId link : links) {
         fault.link = link;
@@ -121,29 +108,31 @@ StormProblem feel_storm(const Scenario& s, Catalogue& catalogue, const std::vect
     const Picoseconds killed_at =
         fault.start + catalogue.time("detection", "pytorch_watchdog", "time");
     window.time_max = std::max(window.time_max, killed_at);
-    const Course course = run_course(s, catalogue, *windows[0].network, window);
-    if (course.lost_lossless > 0 && !s.window.allow_loss) return losses(course);
-    if (course.ending == WindowEnding::out_of_events) {
-        storm.stall = to_duration(course.over - fault.start);
+    const auto course = run(s, catalogue, windows[0]);
+    if (course->totals.lost_lossless > 0 && !s.window.allow_loss) return losses(*course);
+    if (course->ending == WindowEnding::out_of_events) {
+        storm.stall = to_duration(course->end - fault.start);
         s.limits->add(fmt::format("failures.storm: {} had not ended when window.events_max was "
                                   "reached, it is taken to hold the job up for {}",
                                   spec.cause.name, to_text(storm.stall)),
                       "a larger window.events_max");
         return {};
     }
-    const bool resolved = course.ending == WindowEnding::resolved;
+    const bool resolved = course->ending == WindowEnding::resolved;
     // Others than those that were held up may have had it easier meanwhile.
-    const Picoseconds stall =
-        resolved ? std::max(Picoseconds{}, course.end - calm.end) : PacketEngine::never;
-    const Picoseconds dies_at = std::min(course.first_failure, killed_at);
-    storm.fatal = course.first_failure != PacketEngine::never || stall > killed_at - fault.start;
+    const Picoseconds stall = resolved
+                                  ? std::max(Picoseconds{}, last_end(*course) - last_end(*calm))
+                                  : PacketEngine::never;
+    const Picoseconds dies_at = std::min(course->first_failure, killed_at);
+    storm.fatal = course->first_failure != PacketEngine::never || stall > killed_at - fault.start;
     storm.stall = to_duration(storm.fatal ? dies_at - fault.start : stall);
     // The error names the connection; which NIC it is that pauses, only the switches' watchdog does.
     // Without it the network stays frozen for whatever is started next, while the storm lasts.
     const Duration left =
         spec.duration ? std::max(Duration{}, *spec.duration - storm.stall) : Duration::max();
     if (storm.fatal)
-        spec.cause.detection = course.detected ? Duration{} : std::min(spec.found_after, left);
+        spec.cause.detection =
+            course->totals.storms_detected > 0 ? Duration{} : std::min(spec.found_after, left);
     return {};
 }
 

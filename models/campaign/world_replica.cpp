@@ -117,7 +117,7 @@ struct JobTimes {
     std::int64_t never_started = 0;
 };
 
-// Of all kinds, or of one.
+// Those of all kinds, or of one.
 JobTimes times_of(const WorldScenario& world, const WorldJobs& jobs, const WorldRunResult& r,
                   std::optional<std::size_t> kind = {}) {
     const Instant campaign_end(r.simulated);

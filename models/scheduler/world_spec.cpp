@@ -54,17 +54,13 @@ const NodeGroup& WorldSpec::group_of_node(NodeIndex node) const {
     RY_UNREACHABLE("a node of the cluster");
 }
 
-std::int64_t WorldSpec::gpus_of_node(NodeIndex node) const {
-    return group_of_node(node).gpus_per_node;
-}
-
 std::int64_t WorldSpec::gpus_of_pool_node(std::uint32_t pool) const {
     const PartitionSpec& partition = partitions[partition_of_pool(pool)];
     for (std::int64_t i = 0; i < partition.nodes; ++i) {
         const NodeGroup& group = group_of_node(static_cast<NodeIndex>(partition.first_node + i));
         if (count_unmet(request_of_pool(pool), group.gpu) == 0) return group.gpus_per_node;
     }
-    return gpus_of_node(partition.first_node);
+    return group_of_node(partition.first_node).gpus_per_node;
 }
 
 std::optional<std::string> WorldSpec::why_empty(std::uint32_t pool) const {

@@ -204,7 +204,6 @@ struct WorldSpec : NodeFailures {
     std::int64_t steps_of(const WorldJob& job) const;  // all that it has to do
     std::int64_t nodes() const;
     std::int64_t gpus() const;
-    std::int64_t gpus_of_node(NodeIndex node) const;
     const NodeGroup& group_of_node(NodeIndex node) const;
 
     // A pool: the nodes of a partition whose GPUs are as requested. Those of the first request are the
