@@ -82,14 +82,14 @@ show_build() {
   [ ! -t 2 ] || printf '\r\033[K' >&2
 }
 
-# build FOLDER CMAKE_ARGUMENTS...: configures when needed and builds; says how far it is, and all that the
+# build FOLDER TARGET CMAKE_ARGUMENTS...: configures when needed and builds; says how far it is, and all that the
 # compilers said when something is wrong.
 build() {
-  local folder=$1 log
-  shift
+  local folder=$1 target=$2 log
+  shift 2
   log=$(mktemp)
   if ! cmake -G Ninja -S "$ROOT" -B "$folder" "$@" >"$log" 2>&1 ||
-     ! NINJA_STATUS='[%f/%t %e] ' cmake --build "$folder" 2>&1 | tee -a "$log" | show_build; then
+     ! NINJA_STATUS='[%f/%t %e] ' cmake --build "$folder" --target "$target" 2>&1 | tee -a "$log" | show_build; then
     cat "$log" >&2
     rm -f "$log"
     say "the build failed"

@@ -18,7 +18,7 @@ namespace railyard {
 namespace {
 
 // A trace on its cluster, and what became of it.
-struct Run {
+struct ScheduledTrace {
     JobTrace trace;
     std::map<std::string, std::int64_t> homeless;  // jobs by a virtual cluster that has no nodes
     std::vector<VirtualCluster> clusters;
@@ -158,7 +158,7 @@ std::string gpus_text(const std::vector<VirtualCluster>& clusters) {
                                            : std::string());
 }
 
-void print_trace(const std::string& path, const Run& run) {
+void print_trace(const std::string& path, const ScheduledTrace& run) {
     const JobTrace& t = run.trace;
     fmt::print("{}\n  {} jobs of GPUs", coloured(path, Colour::bold),
                grouped(static_cast<double>(t.jobs.size())));
@@ -219,7 +219,7 @@ void print_use(const std::vector<std::pair<std::string, StreamStatistics>>& rows
         table.text());
 }
 
-void print_refused(const Run& run) {
+void print_refused(const ScheduledTrace& run) {
     constexpr std::size_t shown_max = 5;
     const std::vector<RefusedJob>& refused = run.schedule.refused;
     for (std::size_t i = 0; i < std::min(shown_max, refused.size()); ++i) {
@@ -266,7 +266,7 @@ Json statistics_json(const StreamStatistics& s, bool knows_nodes) {
             {"fragmentation", knows_nodes ? Json(s.fragmentation) : Json()}};
 }
 
-void print_json(const std::string& path, const Run& run, const StreamStatistics& all,
+void print_json(const std::string& path, const ScheduledTrace& run, const StreamStatistics& all,
                 const std::vector<StreamStatistics>& each) {
     const bool knows_nodes = run.rules.placement != "pool";
     Json clusters = Json::array();
@@ -355,7 +355,7 @@ int cmd_jobs(const std::vector<std::string>& arguments) {
                             "railyard jobs TRACE --nodes 96 --gpus-per-node 8");
     }
     const std::string path = (*values)["trace"].as<std::vector<std::string>>()[0];
-    Run run;
+    ScheduledTrace run;
     run.rules = rules_of(*values);
     warn_of_idle_options(*values, run.rules);
     run.clusters = clusters_of(*values);

@@ -1,136 +1,43 @@
-// railyard: the command line. Finds the verb, runs it, and turns errors into messages and exit
-// codes.
+// railyard: all verbs.
 
-#include <fmt/format.h>
-
-#include <cerrno>
-#include <csignal>
-#include <cstdio>
-#include <cstring>
-#include <exception>
-#include <filesystem>
-#include <new>
-#include <system_error>
-
-#include "models/collective/collective.h"
-#include "sim/error.h"
 #include "tools/cli/cmd.h"
-#include "tools/cli/options.h"
 
 namespace railyard {
 
-namespace {
-
-struct Verb {
-    const char* name;
-    int (*run)(const std::vector<std::string>&);
-    const char* doc;
-};
-
-constexpr Verb verbs[] = {
-    {"run", cmd_run, "simulate a scenario and print goodput, its ledger and how sure that is"},
-    {"compare", cmd_compare,
-     "two or more designs on the same random numbers: which is better, how sure is that"},
-    {"sweep", cmd_sweep, "a study of many points into a database; goes on where it was stopped"},
-    {"design", cmd_design, "which design of a space to choose, and what would make one regret it"},
-    {"check", cmd_check, "say all that is wrong with scenarios, run nothing"},
-    {"list", cmd_list,
-     "the catalogue with its sources; 'list keys' and 'list kinds': the scenario language"},
-    {"plan", cmd_plan, "the step of a parallel plan, its memory, and the best plans there are"},
-    {"perf", cmd_perf, "what nccl-tests would print: times of a collective by message size"},
-    {"topo", cmd_topo, "what the networks are made of, and pictures of them"},
-    {"storage", cmd_storage, "what the store gives, holds, and loses with its parts"},
-    {"window", cmd_window, "the scenario's traffic and faults, packet by packet"},
-    {"report", cmd_report, "a results database as one page of HTML: verdicts, charts, tables"},
-    {"trace", cmd_trace, "a replica, a step or a packet window as a trace for ui.perfetto.dev"},
-    {"cost", cmd_cost, "what the cluster costs, line by line, and what its answer costs"},
-    {"export", cmd_export, "what was simulated, in the forms that other programs have"},
-    {"import", cmd_import, "what others' files say, as a part of a scenario"},
-    {"jobs", cmd_jobs, "a trace of many jobs on a cluster: who waits how long"},
-    {"verify", cmd_verify, "published measurements beside what the program says"},
-    {"calibrate", cmd_calibrate, "numbers of the models fitted to your own measurements"},
-    {"explain", cmd_explain, "why goodput is not 100 %: what each cause of loss takes"},
-    {"sensitivity", cmd_sensitivity, "which inputs decide the answer, and which keys do nothing"},
-    {"breakeven", cmd_breakeven, "at what value of a key the better of two designs is the worse"},
-    {"calc", cmd_calc, "checkpoint size, training memory, training time, KV cache, with formulas"},
-};
-
-std::string help() {
-    std::string out =
-        "usage: railyard VERB [arguments]\n\nTries a GPU training cluster in simulation.\n\n";
-    for (const Verb& verb : verbs) out += fmt::format("  {:11} {}\n", verb.name, verb.doc);
-    out +=
-        "  bench       speed against rivals (through tools/railyard, which builds it)\n"
-        "\n'railyard VERB --help' says more. 'railyard --version' prints the version.\n";
-    return out;
+std::span<const Verb> verbs() {
+    static constexpr Verb all[] = {
+        {"run", cmd_run, "simulate a scenario and print goodput, its ledger and how sure that is"},
+        {"compare", cmd_compare,
+         "two or more designs on the same random numbers: which is better, how sure is that"},
+        {"sweep", cmd_sweep,
+         "a study of many points into a database; goes on where it was stopped"},
+        {"design", cmd_design,
+         "which design of a space to choose, and what would make one regret it"},
+        {"check", cmd_check, "say all that is wrong with scenarios, run nothing"},
+        {"list", cmd_list,
+         "the catalogue with its sources; 'list keys' and 'list kinds': the scenario language"},
+        {"plan", cmd_plan, "the step of a parallel plan, its memory, and the best plans there are"},
+        {"perf", cmd_perf, "what nccl-tests would print: times of a collective by message size"},
+        {"topo", cmd_topo, "what the networks are made of, and pictures of them"},
+        {"storage", cmd_storage, "what the store gives, holds, and loses with its parts"},
+        {"window", cmd_window, "the scenario's traffic and faults, packet by packet"},
+        {"report", cmd_report, "a results database as one page of HTML: verdicts, charts, tables"},
+        {"trace", cmd_trace, "a replica, a step or a packet window as a trace for ui.perfetto.dev"},
+        {"cost", cmd_cost, "what the cluster costs, line by line, and what its answer costs"},
+        {"export", cmd_export, "what was simulated, in the forms that other programs have"},
+        {"import", cmd_import, "what others' files say, as a part of a scenario"},
+        {"jobs", cmd_jobs, "a trace of many jobs on a cluster: who waits how long"},
+        {"verify", cmd_verify, "published measurements beside what the program says"},
+        {"calibrate", cmd_calibrate, "numbers of the models fitted to your own measurements"},
+        {"explain", cmd_explain, "why goodput is not 100 %: what each cause of loss takes"},
+        {"sensitivity", cmd_sensitivity,
+         "which inputs decide the answer, and which keys do nothing"},
+        {"breakeven", cmd_breakeven,
+         "at what value of a key the better of two designs is the worse"},
+        {"calc", cmd_calc,
+         "checkpoint size, training memory, training time, KV cache, with formulas"},
+    };
+    return all;
 }
-
-int dispatch(const std::vector<std::string>& arguments) {
-    if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" ||
-        arguments[0] == "help") {
-        fmt::print("{}", help());
-        return arguments.empty() ? exit_user_error : exit_ok;
-    }
-    if (arguments[0] == "--version") {
-        fmt::print("railyard {}\n", result_version());
-        return exit_ok;
-    }
-    if (arguments[0] == "bench") {
-        throw ScenarioError(
-            "'bench' is not in this program: it measures speed against rivals, and "
-            "is built when it is first run",
-            "tools/railyard bench, in the folder of railyard's sources");
-    }
-    std::vector<std::string> names;
-    for (const Verb& verb : verbs) {
-        if (arguments[0] == verb.name) return verb.run({arguments.begin() + 1, arguments.end()});
-        names.emplace_back(verb.name);
-    }
-    throw ScenarioError(fmt::format("unknown verb '{}'", arguments[0]),
-                        suggest(arguments[0], names));
-}
-
-}  // namespace
 
 }  // namespace railyard
-
-int main(int argc, char** argv) {
-    using namespace railyard;
-    hear_interrupts();
-    std::signal(SIGPIPE, SIG_DFL);
-    std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is a full disk, not a crash
-    try {
-        const int code = dispatch({argv + 1, argv + argc});
-        if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
-            throw ScenarioError(
-                fmt::format("can't write to standard output: {}", std::strerror(errno)));
-        }
-        return code;
-    } catch (const NoPath& stuck) {
-        fmt::print(stderr, "railyard: stuck: {}\n", stuck.what());
-        return exit_stuck;
-    } catch (const Interrupted& interrupt) {
-        fmt::print(stderr, "railyard: {}\n", interrupt.what());
-        return exit_interrupted;
-    } catch (const ScenarioError& error) {
-        fmt::print(stderr, "{}\n", error.what());
-    } catch (const po::error& error) {
-        fmt::print(stderr, "railyard: error: {}\n    --help lists the options\n",
-                   visible(error.what()));
-    } catch (const std::bad_alloc&) {
-        std::fputs("railyard: error: out of memory\n    what was written to files stays there\n",
-                   stderr);
-        return exit_limit;
-    } catch (const std::filesystem::filesystem_error& error) {
-        fmt::print(stderr, "railyard: error: can't use {}: {}\n", visible(error.path1().string()),
-                   error.code().message());
-    } catch (const std::system_error& error) {  // of fmt::print, and of threads
-        fmt::print(stderr, "railyard: error: {}: {}\n",
-                   std::ferror(stdout) != 0 ? "can't write to standard output"
-                                            : "the system refuses a thread or a file",
-                   error.code().message());
-    } catch (const std::exception& error) {
-        fmt::print(stderr, "railyard: error: {}\n", visible(error.what()));
-    }
-    return exit_user_error;
-}
