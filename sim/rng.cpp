@@ -4,7 +4,6 @@
 
 #include <bit>
 #include <cmath>
-#include <limits>
 
 #include "sim/check.h"
 #include "sim/fingerprint.h"

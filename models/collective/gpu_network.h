@@ -9,9 +9,7 @@
 // of the NICs, all of whose edges carry one stream up and one down. NVLink ports serve one group at a time,
 // so there is nothing to share: of them only what the worst GPU of a group has left is told.
 
-#include <array>
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>

@@ -1,8 +1,6 @@
 #pragma once
 // How hot a GPU grows, when it slows down for it, and what happens when its cooling fails.
 
-#include <optional>
-
 #include "models/facility/node_power.h"
 #include "models/facility/power_profile.h"
 

@@ -1,7 +1,6 @@
 #include "models/facility/node_power.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "sim/check.h"
 #include "sim/rng.h"

@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "models/storage/burst_sharing.h"
-#include "models/storage/metadata_queue.h"
 #include "sim/check.h"
 #include "sim/fingerprint.h"
 #include "sim/statistics.h"

@@ -4,7 +4,6 @@
 #include <numeric>
 #include <utility>
 
-#include "sim/check.h"
 #include "sim/fingerprint.h"
 
 // The one hard idea: most links of a network never hold a burst back, so they need not take part.

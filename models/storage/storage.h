@@ -2,7 +2,6 @@
 // The kinds of stores that a scenario may name, and what a job makes of one's limits.
 
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "models/catalogue/catalogue.h"

@@ -1,7 +1,6 @@
 #include "models/storage/store_design.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "sim/check.h"
 

@@ -5,8 +5,6 @@
 #include <limits>
 #include <utility>
 
-#include "sim/check.h"
-
 namespace railyard {
 
 namespace {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "models/training/job.h"
-#include "sim/check.h"
 
 namespace railyard {
 

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "models/collective/collective.h"
 #include "models/training/data_reader.h"
 #include "models/training/job.h"
 #include "models/training/network_parts.h"

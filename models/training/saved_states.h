@@ -7,7 +7,6 @@
 
 #include "models/failure/failure.h"
 #include "models/training/checkpoint.h"
-#include "models/training/ledger.h"
 
 namespace railyard {
 

@@ -16,8 +16,6 @@
 // kernels without a time lose to collectives beside them (measured times have it in them); stragglers.
 
 #include <cstdint>
-#include <map>
-#include <tuple>
 #include <vector>
 
 #include "models/training/communicators.h"

@@ -1,7 +1,6 @@
 #pragma once
 // What a job reads from stores before it goes on, all at once.
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>

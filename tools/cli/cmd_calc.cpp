@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "models/campaign/campaign.h"
-#include "models/training/training.h"
 #include "tools/cli/cmd.h"
 #include "tools/cli/options.h"
 #include "tools/cli/terminal.h"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "tools/cli/cmd.h"
 #include "tools/cli/cost_report.h"

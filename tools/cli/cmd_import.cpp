@@ -9,7 +9,6 @@
 #include "tools/cli/terminal.h"
 #include "tools/import/import.h"
 #include "tools/program/output_file.h"
-#include "tools/program/program.h"
 
 namespace railyard {
 

@@ -2,10 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "models/campaign/campaign.h"
-#include "models/collective/collective.h"
 #include "tools/cli/cmd.h"
 #include "tools/cli/network_luck.h"
 #include "tools/cli/options.h"

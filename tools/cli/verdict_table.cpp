@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "tools/cli/metric_text.h"
 #include "tools/cli/terminal.h"
 #include "tools/program/json_text.h"

@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <set>
 
 #include "tools/import/importers.h"
 #include "tools/import/json_tree.h"

@@ -1,7 +1,6 @@
 #pragma once
 // An InfiniBand fabric as ibnetdiscover prints it.
 
-#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>

@@ -9,7 +9,6 @@
 
 #include "tools/import/cabling.h"
 #include "tools/import/json_tree.h"
-#include "tools/import/text_file.h"
 
 namespace railyard {
 

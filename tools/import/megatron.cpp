@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "tools/import/text_file.h"
 #include "tools/import/training_plan.h"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "tools/import/text_file.h"
 #include "tools/import/training_plan.h"
 #include "tools/import/yaml_tree.h"
 #include "tools/language/settings_diff.h"

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "models/campaign/campaign.h"
 #include "tools/import/importers.h"

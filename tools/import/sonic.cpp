@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "tools/import/importers.h"
 #include "tools/import/json_tree.h"

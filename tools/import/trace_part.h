@@ -2,7 +2,6 @@
 // Jobs that a file lists, made into a trace of our own and the [jobs] that reads it.
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>

@@ -8,7 +8,6 @@
 
 #include "models/scheduler/scheduler.h"
 #include "tools/import/importers.h"
-#include "tools/import/text_file.h"
 #include "tools/import/trace_part.h"
 #include "tools/program/csv_table.h"
 

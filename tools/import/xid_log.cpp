@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "tools/import/importers.h"
 #include "tools/import/text_file.h"

@@ -3,7 +3,6 @@
 // precedence, functions and its errors are solved there. Its header is expression.cpp's own.
 
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 

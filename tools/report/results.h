@@ -1,7 +1,6 @@
 #pragma once
 // What a results database says, as a report's data: runs, points, metrics, ledgers, comparisons.
 
-#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>

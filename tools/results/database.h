@@ -1,11 +1,9 @@
 #pragma once
 // An SQLite file: one connection, its prepared statements, and errors that say what to do.
 
-#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>

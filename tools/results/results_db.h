@@ -2,7 +2,6 @@
 // Writing results: runs, the points that they are made of, and their replicas. The tables are in
 // results_schema.cpp and README.md.
 
-#include <memory>
 #include <string>
 
 #include "sim/comparison.h"

@@ -2,7 +2,6 @@
 // Numbers of the models fitted to measurements: maximum a posteriori, the ranges that the numbers come with
 // as prior. README.md, "What calibrate does", has the formulas.
 
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>

@@ -2,8 +2,6 @@
 // A question: which design of a space is best, by what, under which limits. The file is a scenario with
 // [design]; README.md has the language.
 
-#include <functional>
-
 #include "models/campaign/campaign.h"
 #include "sim/comparison.h"
 #include "tools/study/design_space.h"

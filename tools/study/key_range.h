@@ -1,7 +1,6 @@
 #pragma once
 // A key of the scenario, and the range of values that it is tried in: "4 min" to "25 min", 1 to 64, 0.5 to 2.
 
-#include <optional>
 #include <string>
 
 namespace railyard {

@@ -14,8 +14,6 @@
 #include <thread>
 #include <utility>
 
-#include "sim/check.h"
-
 namespace railyard {
 
 namespace {

@@ -1,7 +1,5 @@
 #include "tools/trace/perfetto_trace.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "sim/check.h"

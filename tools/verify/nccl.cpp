@@ -3,12 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <initializer_list>
 
-#include "models/collective/collective.h"
-#include "models/training/training.h"
 #include "sim/text.h"
 #include "tools/language/names.h"
 #include "tools/program/csv_table.h"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tools/program/program.h"
 #include "tools/study/axis.h"
 #include "tools/study/study.h"
 
