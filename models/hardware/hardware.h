@@ -24,7 +24,28 @@ constexpr std::size_t precisions = 6;
 // Their words in scenarios, in order.
 const std::vector<std::string>& precision_names();
 
-struct Gpu {
+// What the job's software makes of a GPU: the kernels that it has, and what it costs the CPU to launch them.
+struct StackKernels {
+    double fused_attention_efficiency = 0;  // of the sustained rate, with heads of 128
+    // Activations of the hidden size that are moved for each copy of a token that goes to an expert, to
+    // route, sort, gather and add up.
+    double expert_traffic = 0;
+    double loss_traffic = 0;          // bytes per logit, forward and backward, unfused loss
+    double accumulation_traffic = 0;  // bytes per parameter and microbatch, to add up gradients
+    double tile_prologue = 0;         // of a product's inner dimension, what a tile's start costs
+    double overlap_tax = 0;           // what a hidden collective's SMs cost the computation
+    double piecewise_overlap = 0;     // of a collective cut into pieces beside work, what can hide
+    Duration kernel_gap{};
+    // What an eager framework needs on its CPU to launch one transformer layer, and once a step for
+    // data, norms, logs.
+    Duration layer_launch_forward{};
+    Duration layer_launch_backward{};
+    Duration step_overhead{};
+    // The share of the rate that the best kernels sustain, by precision.
+    std::array<double, precisions> kernel_quality{1, 1, 1, 1, 1, 1};
+};
+
+struct Gpu : StackKernels {
     std::string id;  // in the catalogue
     std::string name;
     std::string generation;
@@ -43,31 +64,14 @@ struct Gpu {
     Bandwidth pcie_bandwidth;         // per direction
     Bandwidth host_bandwidth;  // to its host's memory and back, as measured, by PCIe or NVLink-C2C
     // The step model's parameters for this generation, from the catalogue.
-    double sustained_fraction = 0;          // of bf16_achievable, hour after hour
-    double fused_attention_efficiency = 0;  // of the sustained rate, with heads of 128
+    double sustained_fraction = 0;       // of bf16_achievable, hour after hour
     double exponential_width = 0;        // what a score's exponential costs, in elements of a head
     double batched_gemm_efficiency = 0;  // likewise, the small multiplications of unfused attention
     double unaligned_efficiency = 0;     // of these, where heads are no multiple of 16 bytes
     double score_traffic = 0;            // bytes per score, forward, unfused attention
-    // Activations of the hidden size that elementwise kernels move per layer, forward; and for each
-    // copy of a token that goes to an expert, to route, sort, gather and add up.
+    // Activations of the hidden size that elementwise kernels move per layer, forward.
     double elementwise_traffic = 0;
-    double expert_traffic = 0;
-    double loss_traffic = 0;          // bytes per logit, forward and backward, unfused loss
-    double accumulation_traffic = 0;  // bytes per parameter and microbatch, to add up gradients
-    double tile_prologue = 0;         // of a product's inner dimension, what a tile's start costs
-    double overlap_tax = 0;           // what a hidden collective's SMs cost the computation
-    double piecewise_overlap = 0;     // of a collective cut into pieces beside work, what can hide
-    Duration kernel_gap{};
-    // What an eager framework needs on its CPU to launch one transformer layer, and once a step for
-    // data, norms, logs.
-    Duration layer_launch_forward{};
-    Duration layer_launch_backward{};
     Duration recompute_overhead{};  // of one layer that is computed again
-    Duration step_overhead{};
-
-    // What the job's software makes of it: a share of the rate that the best kernels sustain.
-    std::array<double, precisions> kernel_quality{1, 1, 1, 1, 1, 1};
 
     Flops achievable(Precision precision) const;  // 0: it has no such multipliers
     double sustained_flops(Precision precision = Precision::bf16) const {

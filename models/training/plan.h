@@ -114,7 +114,29 @@ enum class ExpertDispatch : std::uint8_t {
 };
 const std::vector<std::string>& expert_dispatch_names();
 
-struct ParallelPlan {
+// What a training stack does unless its job says otherwise.
+struct StackHabits {
+    bool sequence_parallel = true;
+    bool overlap_data = true;      // gradient and parameter collectives behind computation
+    bool overlap_tensor = false;   // tensor-parallel collectives behind matrix multiplications
+    bool overlap_pipeline = true;  // sends between stages behind computation
+    bool fused_attention = true;   // scores never reach memory
+    bool fused_loss = false;       // one kernel over the logits
+    bool cuda_graphs = false;      // kernels are launched by replay
+    bool launch_blocking = false;  // the host waits until each kernel that it launches has ended
+    bool reduce_in_fp32 = true;    // false: gradients travel in the weights' precision
+    bool buckets = false;          // gradients and weights travel in Megatron's buckets
+    bool recompute_stops_early = false;   // full: as soon as the backward pass has what it needs
+    bool gather_in_fp8 = false;           // weights of 8-bit products are gathered as 8 bits
+    bool quantize_before_gather = false;  // what tensor-parallel ranks gather for such products
+    bool keep_in_fp8 = false;   // with 8-bit products, what an activation function reads too
+    bool fold_experts = false;  // expert ranks are tensor ranks too, and none splits an expert
+    ExpertDispatch dispatch = ExpertDispatch::all_to_all;
+
+    auto operator<=>(const StackHabits&) const = default;
+};
+
+struct ParallelPlan : StackHabits {
     std::int64_t tensor = 1;
     std::int64_t context = 1;  // ranks that share out each sequence
     std::int64_t pipeline = 1;
@@ -129,31 +151,15 @@ struct ParallelPlan {
     std::int64_t global_batch = 1;           // sequences per step, all replicas
     std::int64_t sequence_length = 0;        // tokens
     int zero = 1;                            // ZeRO stage: what data-parallel ranks share out
-    bool sequence_parallel = true;
-    bool overlap_data = true;       // gradient and parameter collectives behind computation
-    bool overlap_tensor = false;    // tensor-parallel collectives behind matrix multiplications
-    bool overlap_context = true;    // keys and values pass around a ring behind attention
-    bool overlap_pipeline = true;   // sends between stages behind computation
+    bool overlap_context = true;             // keys and values pass around a ring behind attention
     bool flat_parameters = true;    // ZeRO-3 gathers a layer at once, not parameter by parameter
-    bool fused_attention = true;    // scores never reach memory
     bool attention_in_fp8 = false;  // fused attention's products are of 8 bits
-    bool fused_loss = false;        // one kernel over the logits
-    bool cuda_graphs = false;       // kernels are launched by replay
-    bool launch_blocking = false;   // the host waits until each kernel that it launches has ended
-    bool reduce_in_fp32 = true;     // false: gradients travel in the weights' precision
-    bool buckets = false;           // gradients and weights travel in Megatron's buckets
     Recompute recompute = Recompute::selective;
-    std::int64_t recompute_layers = 0;   // full: the first ones of a stage; 0: all
-    unsigned recompute_parts = 0;        // RecomputePart
-    std::int64_t offload_layers = 0;     // of a stage, whose activations wait in the host's memory
-    bool recompute_stops_early = false;  // full: as soon as the backward pass has what it needs
+    std::int64_t recompute_layers = 0;  // full: the first ones of a stage; 0: all
+    unsigned recompute_parts = 0;       // RecomputePart
+    std::int64_t offload_layers = 0;    // of a stage, whose activations wait in the host's memory
     std::int64_t adapter_rank = 0;  // LoRA: the model's own weights are frozen. 0: all are trained
-    bool gather_in_fp8 = false;     // weights of 8-bit products are gathered as 8 bits
-    bool quantize_before_gather = false;  // what tensor-parallel ranks gather for such products
-    bool keep_in_fp8 = false;     // with 8-bit products, what an activation function reads too
-    bool fold_experts = false;    // expert ranks are tensor ranks too, and none splits an expert
-    bool overlap_expert = false;  // all-to-all behind another microbatch's computation
-    ExpertDispatch dispatch = ExpertDispatch::all_to_all;
+    bool overlap_expert = false;    // all-to-all behind another microbatch's computation
     RankOrder order = RankOrder::tensor_data_pipeline;
     Precision precision = Precision::bf16;
     double expert_imbalance = 1;  // see imbalance()

@@ -321,7 +321,7 @@ Precision PlanReader::read_stack() {
     } else {
         run_software(software, node_);
     }
-    take_habits(software, p_);
+    static_cast<StackHabits&>(p_) = software.habits;
     return software.fp8;
 }
 

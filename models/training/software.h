@@ -1,7 +1,6 @@
 #pragma once
 // What runs a training job: the framework, its kernels and its habits, as one entry of the catalogue.
 
-#include <array>
 #include <string>
 #include <vector>
 
@@ -24,44 +23,14 @@ inline ModelError read_model_error(Catalogue& catalogue, const std::string& kind
             catalogue.number("model_error", kind, "nine_tenths")};
 }
 
-// Shares are of what the best known kernels of a GPU sustain in a training run.
 struct Software {
-    std::string id;    // in the catalogue
-    std::string name;  // as people call it
-    // What a CPU needs to launch one layer, kernel by kernel, and a step besides.
-    Duration layer_launch_forward{};
-    Duration layer_launch_backward{};
-    Duration step_overhead{};
-    std::array<double, precisions> matmul{};  // share, by precision
-    std::string attention_kernel;             // in the catalogue
-    double attention = 0;                     // its share of the sustained rate, on this GPU
-    double elementwise = 1;                   // bytes, over those of fused elementwise kernels
-    double expert_traffic = 0;                // see Gpu::expert_traffic
-    double loss_traffic = 0;                  // bytes per logit, unfused
-    double accumulation_traffic = 0;          // bytes per parameter and microbatch
-    double tile_prologue = 0;                 // the parameters of kernels: see Gpu
-    double overlap_tax = 0;
-    Duration kernel_gap{};
-    double overlap = 0;  // of a collective cut into pieces beside work, what can hide
-    // What a job has unless it says otherwise.
+    std::string id;                  // in the catalogue
+    std::string name;                // as people call it
+    std::string attention_kernel;    // in the catalogue
+    double elementwise = 1;          // bytes, over those of fused elementwise kernels
     Precision fp8 = Precision::fp8;  // the recipe that it calls fp8
-    bool fused_attention = true;
-    bool fused_loss = false;
-    bool sequence_parallel = true;
-    bool overlap_data = true;
-    bool overlap_tensor = false;
-    bool overlap_pipeline = true;
-    bool cuda_graphs = false;
-    bool launch_blocking = false;
-    bool fold_experts = false;
-    bool two_stage_dispatch = false;
-    bool gather_in_fp8 = false;  // weights of fp8 products are gathered in 8 bits
-    bool keep_in_fp8 =
-        false;  // beside fp8 products, inputs of activation functions are kept in 8 bits
-    bool quantize_before_gather = false;  // what tensor-parallel ranks gather for fp8 products
-    bool reduce_in_fp32 = true;
-    bool buckets = false;
-    bool recompute_stops_early = false;
+    StackKernels kernels;            // on this GPU
+    StackHabits habits;
 };
 
 // The stacks as scenarios call them, in the catalogue's order: a version has its dot, "nemo_25.09", where the
@@ -86,7 +55,5 @@ StepError read_step_error(Catalogue& catalogue, bool experts, bool named, const 
 
 // The node, with what the software makes of its GPUs.
 void run_software(const Software& software, Node& node);
-// The plan, with what the software does unless it is told otherwise.
-void take_habits(const Software& software, ParallelPlan& plan);
 
 }  // namespace railyard

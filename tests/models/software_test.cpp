@@ -71,9 +71,10 @@ TEST_CASE_FIXTURE(Stack, "every stack is read, and reaches the GPU whole") {
         Node with = plain;
         run_software(software, with);
         CHECK(with.gpu.sustained_flops(Precision::fp8) ==
-              doctest::Approx(plain.gpu.sustained_flops(Precision::fp8) *
-                              software.matmul[static_cast<std::size_t>(Precision::fp8)]));
-        CHECK(with.gpu.fused_attention_efficiency == software.attention);
+              doctest::Approx(
+                  plain.gpu.sustained_flops(Precision::fp8) *
+                  software.kernels.kernel_quality[static_cast<std::size_t>(Precision::fp8)]));
+        CHECK(with.gpu.fused_attention_efficiency == software.kernels.fused_attention_efficiency);
         CHECK(part(m, p, with, "") > 0);
     }
     CHECK(diagnostics.ok());

@@ -190,7 +190,8 @@ ParallelPlan plan_of(Inputs& in, const TransformerModel& model, const Gpu& gpu) 
     ParallelPlan plan;
     const std::string software = in.entry("software", "software", software_names());
     in.check();
-    take_habits(read_software(in.catalogue(), software_id(software), gpu), plan);
+    static_cast<StackHabits&>(plan) =
+        read_software(in.catalogue(), software_id(software), gpu).habits;
     for (const PlanCount& each : plan_counts) {
         if (in.has(each.option)) plan.*each.member = in.count(each.option);
     }
