@@ -9,39 +9,31 @@
 #include <tuple>
 
 #include "tools/import/text_file.h"
-#include "tools/import/yaml_tree.h"
 #include "tools/program/pattern.h"
 
 namespace railyard {
 
-Document read_topology(const ImportOptions& options, Diagnostics& diagnostics) {
-    const std::string& file = options.files.front();
-    if (options.files.size() > 1) {
-        diagnostics.error(options.files[1], {}, "", "a second file: give one topology");
-        diagnostics.raise_if_any();
-    }
-    std::string text;
-    for (const FileLine& line : read_lines(file, diagnostics)) text += line.text + "\n";
-    diagnostics.raise_if_any();
-    Document document = parse_yaml(text, file, diagnostics);
-    diagnostics.raise_if_any();
-    return document;
+Document Cabling::topology() {
+    take_one_file("a second file: give one topology");
+    read_lines(file_, diagnostics_);  // refuses templates
+    diagnostics_.raise_if_any();
+    return file_as_yaml();
 }
 
-SaidNics Cabling::read_rate(const std::string& file, const std::string& form) {
+SaidNics Cabling::read_rate(const std::string& form) {
     const Found found = match_pattern(options_.network, R"((\d{1,3})x(\d{1,4})G)");
     if (found.empty()) {
-        diagnostics_.error(file, {}, "", fmt::format("{} does not say how fast a cable is", form),
-                           "--network 1x400G: each host's NICs; all cables are taken as fast");
+        error(fmt::format("{} does not say how fast a cable is", form),
+              "--network 1x400G: each host's NICs; all cables are taken as fast");
         return {};
     }
     return {std::stoul(found[1]), fmt::format("{} Gbit/s", std::stoi(found[2]))};
 }
 
-bool Cabling::lacks_output(const std::string& file) {
+bool Cabling::lacks_output() {
     if (!options_.output.empty()) return false;
-    diagnostics_.error(file, {}, "", "becomes two files, a part of a scenario and its network",
-                       "give -o mine.toml: the network goes to mine.network");
+    error("becomes two files, a part of a scenario and its network",
+          "give -o mine.toml: the network goes to mine.network");
     return true;
 }
 
@@ -77,12 +69,12 @@ void Cabling::find_tiers() {
     }
 }
 
-void Cabling::find_hosts(const std::string& file, std::size_t said) {
+void Cabling::find_hosts(std::size_t said) {
     for (const auto& [name, device] : devices) {
         if (device.host) hosts_.push_back(name);
     }
     if (hosts_.empty()) {
-        return diagnostics_.error(file, {}, "", "no node is a host");
+        return error("no node is a host");
     }
     const CabledDevice& first = devices.at(hosts_.front());
     nics_ = first.ports.size();
@@ -111,10 +103,10 @@ void Cabling::find_hosts(const std::string& file, std::size_t said) {
     std::ranges::stable_sort(hosts_, {}, leaf_of);
 }
 
-bool Cabling::arrange(const std::string& file, std::size_t said) {
-    find_hosts(file, said);
+void Cabling::arrange(std::size_t said) {
+    find_hosts(said);
     find_tiers();
-    return !hosts_.empty();
+    diagnostics_.raise_if_any();
 }
 
 std::string Cabling::network(const std::string& form) const {
@@ -147,23 +139,22 @@ std::string Cabling::network(const std::string& form) const {
     return fmt::format("# {}, imported by railyard import {}\n", visible(first.file), form) + out;
 }
 
-void Cabling::add_part(const std::string& file, const std::string& form,
-                       const std::string& rate_origin) {
+void Cabling::add_part(const std::string& form, const std::string& rate_origin) {
     const auto beside = [&](const char* ending) {
         return std::filesystem::path(path_beside(options_.output, ending)).filename().string();
     };
     part_.beside(".network", network(form));
     part_.beside(".nodes", fmt::format("{}\n", fmt::join(hosts_, "\n")));
     part_.section("cluster");
-    if (!options_.nodes.empty()) part_.value("node", toml_text(options_.nodes.front()), "--node");
-    part_.value("nodes", fmt::format("{}", hosts_.size()),
-                fmt::format("{}: hosts; which is which is in {}", file, beside(".nodes")));
-    part_.value("nics_per_node", fmt::format("{}", nics_), "cables of a host");
+    if (!options_.nodes.empty()) part_.quoted("node", options_.nodes.front(), "--node");
+    part_.whole("nodes", hosts_.size(),
+                fmt::format("{}: hosts; which is which is in {}", file_, beside(".nodes")));
+    part_.whole("nics_per_node", nics_, "cables of a host");
     part_.section("fabric.compute");
-    part_.value("kind", "\"roce\"", fmt::format("{}'s switches are Ethernet's", form));
-    part_.value("topology", "\"custom\"", "as it is cabled");
-    part_.value("file", toml_text(beside(".network")), file);
-    part_.value("nic_bandwidth", toml_text(nic_rate_), rate_origin);
+    part_.quoted("kind", "roce", fmt::format("{}'s switches are Ethernet's", form));
+    part_.quoted("topology", "custom", "as it is cabled");
+    part_.quoted("file", beside(".network"), file_);
+    part_.quoted("nic_bandwidth", nic_rate_, rate_origin);
     if (options_.nodes.empty()) part_.left_out("what the nodes are: cluster.node, or --node");
 }
 

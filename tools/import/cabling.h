@@ -30,27 +30,27 @@ struct SaidNics {
     std::string rate;
 };
 
-// The only file of an import, in YAML. Throws ScenarioError on a second one, and on what is no YAML.
-Document read_topology(const ImportOptions& options, Diagnostics& diagnostics);
-
 class Cabling : private Importer {
   public:
     using Importer::Importer;
 
     std::map<std::string, CabledDevice> devices;
 
+    // The only file of an import, in YAML. Throws ScenarioError on a second one, and on what is no YAML.
+    Document topology();
+
     // What --network says; `form` is the file's, which does not. Nothing, and an error, where it does not.
-    SaidNics read_rate(const std::string& file, const std::string& form);
+    SaidNics read_rate(const std::string& form);
     // Whether all hosts have as many NICs (as `said`, if that is not 0) and all cables lead from one tier to
-    // the next; what is wrong is reported.
-    bool arrange(const std::string& file, std::size_t said);
+    // the next. Throws ScenarioError where they don't.
+    void arrange(std::size_t said);
     // The scenario's part and the files beside it. Needs arrange() and a name for the output.
-    void add_part(const std::string& file, const std::string& form, const std::string& rate_origin);
+    void add_part(const std::string& form, const std::string& rate_origin);
     // Reports, and gives true, when the part would go to nobody's file.
-    bool lacks_output(const std::string& file);
+    bool lacks_output();
 
   private:
-    void find_hosts(const std::string& file, std::size_t said);
+    void find_hosts(std::size_t said);
     void find_tiers();
     std::string network(const std::string& form) const;
 

@@ -73,13 +73,11 @@ void note_messages(const StepTrace& trace, ImportedPart& part) {
         bytes += m.bytes / static_cast<double>(gather ? m.ranks : 1);
     }
     for (const auto& [what, sum] : sums) {
-        part.note(fmt::format("{} {}: {:.0f} bytes", sum.first, what, sum.second));
+        part.note("{} {}: {:.0f} bytes", sum.first, what, sum.second);
     }
 }
 
-}  // namespace
-
-void import_chakra(const ImportOptions& options, ImportedPart& part, Diagnostics&) {
+void replay_traces(const ImportOptions& options, ImportedPart& part, Diagnostics&) {
     std::string scenario;
     const std::string traces = traces_among(options, scenario);
     const Scenario s = replayed(traces, scenario);
@@ -89,32 +87,35 @@ void import_chakra(const ImportOptions& options, ImportedPart& part, Diagnostics
         return 100 * seconds(part_of) / seconds(step.duration());
     };
     part.note(
-        fmt::format("Replayed on {} GPUs, {}: a step of {:.12g} ms; compute {:.1f} %, exposed "
-                    "communication {:.1f} %, waiting for other ranks {:.1f} %.",
-                    s.job.gpus(), network_text(s), seconds(step.duration()) * 1e3,
-                    share(step.compute), share(step.exposed_communication), share(step.bubble)));
+        "Replayed on {} GPUs, {}: a step of {:.12g} ms; compute {:.1f} %, exposed "
+        "communication {:.1f} %, waiting for other ranks {:.1f} %.",
+        s.job.gpus(), network_text(s), seconds(step.duration()) * 1e3, share(step.compute),
+        share(step.exposed_communication), share(step.bubble));
     Communicators groups = communicators(s, s.fidelity, {}, false, usual_draw(s));
     part.note(
-        fmt::format("Traces of {} rank{}; communication takes {:.4g} ms of a rank, hidden or "
-                    "not. The first:",
-                    s.trace->ranks, s.trace->ranks > 1 ? "s" : "",
-                    trace_message_seconds(*s.trace, groups) * 1e3));
+        "Traces of {} rank{}; communication takes {:.4g} ms of a rank, hidden or "
+        "not. The first:",
+        s.trace->ranks, s.trace->ranks > 1 ? "s" : "",
+        trace_message_seconds(*s.trace, groups) * 1e3);
     note_messages(*s.trace, part);
     if (s.trace->modelled > 0) {
         part.note(
-            fmt::format("{} kernels without a time take what the GPU sustains of their "
-                        "num_ops and tensor_size.",
-                        s.trace->modelled));
+            "{} kernels without a time take what the GPU sustains of their "
+            "num_ops and tensor_size.",
+            s.trace->modelled);
     }
     part.left_out("the model and its plan");
     const auto folder =
         std::filesystem::path(from_here(options.output.empty() ? "mine.toml" : options.output))
             .parent_path();
     part.section("job");
-    part.value(
-        "trace",
-        toml_text(std::filesystem::path(from_here(traces)).lexically_proximate(folder).string()),
-        fmt::format("{}, replayed on {}", traces, scenario));
+    part.quoted("trace",
+                std::filesystem::path(from_here(traces)).lexically_proximate(folder).string(),
+                fmt::format("{}, replayed on {}", traces, scenario));
 }
+
+}  // namespace
+
+Import import_chakra = replay_traces;
 
 }  // namespace railyard

@@ -17,15 +17,10 @@ class Containerlab : private Importer {
     void run();
 
   private:
-    void error(const Value& at, const std::string& path, std::string message,
-               std::string help = {}) {
-        diagnostics_.error(file_, at.at, path, std::move(message), std::move(help));
-    }
     void read_devices(const Value& topology, const Value& nodes);
     void read_links(const Value& links, const std::string& rate);
     std::pair<std::string, std::string> end_of(const Value& end);
 
-    std::string file_;
     Cabling cabling_{options_, part_, diagnostics_};
     std::int64_t outside_ = 0;
 };
@@ -94,8 +89,7 @@ void Containerlab::read_links(const Value& links, const std::string& rate) {
 }
 
 void Containerlab::run() {
-    file_ = options_.files.front();
-    const Document document = read_topology(options_, diagnostics_);
+    const Document document = cabling_.topology();
     if (const Value* infra = at_path(&document.root, {"infrastructure"})) {
         const Value* old = at_path(infra, {"connections"});
         return error(
@@ -111,18 +105,16 @@ void Containerlab::run() {
         return error(document.root, "topology",
                      "has no nodes and links: it is no topology of containerlab");
     }
-    if (cabling_.lacks_output(file_)) return;
-    const SaidNics said = cabling_.read_rate(file_, "containerlab");
+    if (cabling_.lacks_output()) return;
+    const SaidNics said = cabling_.read_rate("containerlab");
     read_devices(*topology, *nodes);
     read_links(*links, said.rate);
     diagnostics_.raise_if_any();
-    cabling_.arrange(file_, said.count);
-    diagnostics_.raise_if_any();
+    cabling_.arrange(said.count);
     part_.note(
         "A node of kind linux is a host; a switch's tier is how many cables it is from one.");
-    if (outside_ > 0)
-        part_.note(fmt::format("Links that lead out of the lab, left out: {}.", outside_));
-    cabling_.add_part(file_, "containerlab", "--network");
+    if (outside_ > 0) part_.note("Links that lead out of the lab, left out: {}.", outside_);
+    cabling_.add_part("containerlab", "--network");
     part_.left_out(
         "speeds, which --network says of all cables; lengths, buffers, PFC and ECN, routing");
     part_.left_out("storage and management networks");
@@ -130,9 +122,6 @@ void Containerlab::run() {
 
 }  // namespace
 
-void import_containerlab(const ImportOptions& options, ImportedPart& part,
-                         Diagnostics& diagnostics) {
-    Containerlab(options, part, diagnostics).run();
-}
+Import import_containerlab = run_importer<Containerlab>;
 
 }  // namespace railyard

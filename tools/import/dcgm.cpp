@@ -126,7 +126,6 @@ class DcgmImport : private Importer {
     void say_what_was_seen();
     void say_what_is_slow();
 
-    std::string file_;
     std::int64_t scrape_ = 0;  // files before this one
     std::int64_t bad_ = 0, blank_ = 0, held_ = 0, resets_ = 0;
     std::int64_t timed_ = 0, untimed_ = 0;
@@ -140,7 +139,7 @@ class DcgmImport : private Importer {
 void DcgmImport::bad(int line, const std::string& field, std::string message, std::string help) {
     ++bad_;
     if (options_.skip_bad) return;
-    diagnostics_.error(file_, {line, 1}, field, std::move(message), std::move(help));
+    error({line, 1}, field, std::move(message), std::move(help));
 }
 
 // Each is so by DCGM's own units: another number is in another unit, or another field's.
@@ -304,56 +303,55 @@ void DcgmImport::check_exposure() {
     const bool any =
         std::ranges::any_of(series_, [](const auto& entry) { return entry.second.samples > 1; });
     if (series_.empty()) {
-        return diagnostics_.error(file_, {}, "", "has no field of DCGM that tells of failures",
-                                  "DCGM_FI_DEV_XID_ERRORS, DCGM_FI_DEV_ECC_DBE_VOL_TOTAL, ...: "
-                                  "dcgm-exporter's text, or columns of dcgmi dmon");
+        return error("has no field of DCGM that tells of failures",
+                     "DCGM_FI_DEV_XID_ERRORS, DCGM_FI_DEV_ECC_DBE_VOL_TOTAL, ...: "
+                     "dcgm-exporter's text, or columns of dcgmi dmon");
     }
     if (!any) {
-        return diagnostics_.error(
-            file_, {}, "", "a snapshot: one sample of each series, and nothing that changes",
+        return error(
+            "a snapshot: one sample of each series, and nothing that changes",
             "several scrapes in their order, or promtool tsdb dump-openmetrics, which has times");
     }
     if (options_.node_days) return;
     const std::string seen =
         timed_ > 0 ? fmt::format("the samples cover {:.4g}", watched_days())
                    : fmt::format("{} hosts in samples that have no time", times_.size());
-    diagnostics_.error(file_, {}, "", "says of changes, not how many nodes were watched",
-                       fmt::format("give --node-days: nodes times days, down times without an "
-                                   "exporter left out; {}",
-                                   seen));
+    error("says of changes, not how many nodes were watched",
+          fmt::format("give --node-days: nodes times days, down times without an "
+                      "exporter left out; {}",
+                      seen));
 }
 
 void DcgmImport::say_what_was_seen() {
     const double days = *options_.node_days;
-    part_.note(fmt::format("Exposure: {:.6g} node-days, of --node-days; {} hosts, {} samples.",
-                           days, times_.size(), timed_ + untimed_));
+    part_.note("Exposure: {:.6g} node-days, of --node-days; {} hosts, {} samples.", days,
+               times_.size(), timed_ + untimed_);
     if (timed_ > 0) {
         const double covered = watched_days();
-        part_.note(fmt::format("The samples cover {:.6g} node-days.", covered));
+        part_.note("The samples cover {:.6g} node-days.", covered);
         if (covered > 1.1 * days || covered < 0.9 * days) {
-            diagnostics_.warning(
-                file_, {}, "",
+            warning(
                 fmt::format("--node-days says {:.6g}, and the samples cover {:.6g}", days, covered),
                 "rates are what was seen over --node-days");
         }
     } else {
-        part_.note(fmt::format("No sample has a time: by --node-days they are {:.4g} s apart.",
-                               seconds_of_tick()));
+        part_.note("No sample has a time: by --node-days they are {:.4g} s apart.",
+                   seconds_of_tick());
     }
     part_.note(
         "An Xid stays until a reset: each change is one. Two alike in a row, and what came "
         "and went between samples, can't be seen: the rates are at least so.");
     if (held_ > 0) {
         part_.note(
-            fmt::format("{} GPUs had an Xid or a failed row when their samples begin: when "
-                        "it came nobody knows, and it isn't counted.",
-                        held_));
+            "{} GPUs had an Xid or a failed row when their samples begin: when "
+            "it came nobody knows, and it isn't counted.",
+            held_);
     }
-    if (resets_ > 0) part_.note(fmt::format("{} times a counter or an Xid was reset.", resets_));
+    if (resets_ > 0) part_.note("{} times a counter or an Xid was reset.", resets_);
     if (blank_ > 0) {
-        part_.note(fmt::format("{} samples are DCGM's numbers for: no value.", blank_));
+        part_.note("{} samples are DCGM's numbers for: no value.", blank_);
     }
-    if (bad_ > 0) part_.note(fmt::format("{} malformed lines or samples were skipped.", bad_));
+    if (bad_ > 0) part_.note("{} malformed lines or samples were skipped.", bad_);
     for (const DcgmField& field : dcgm_fields) {
         if (field.meaning != DcgmMeaning::corrected) continue;
         double rises = 0;
@@ -365,13 +363,13 @@ void DcgmImport::say_what_was_seen() {
         }
         if (cards > 0) {
             part_.note(
-                fmt::format("{} rose by {:g} on {} GPUs: corrected or bookkeeping, no "
-                            "failure.",
-                            field.name, rises, cards));
+                "{} rose by {:g} on {} GPUs: corrected or bookkeeping, no "
+                "failure.",
+                field.name, rises, cards);
         }
     }
     if (!others_.empty()) {
-        part_.note(fmt::format("Not looked at: {}.", some_of({others_.begin(), others_.end()})));
+        part_.note("Not looked at: {}.", some_of({others_.begin(), others_.end()}));
     }
 }
 
@@ -392,22 +390,22 @@ void DcgmImport::say_what_is_slow() {
         const double mean = series.sum / static_cast<double>(series.samples);
         const double seconds = static_cast<double>(series.at - series.first_at);
         if (field.meaning == DcgmMeaning::clock && mean < 0.8 * clocks[clocks.size() / 2]) {
-            part_.note(fmt::format("Slow? {}: its SMs run at {:.0f} MHz, most at {:.0f}.", card,
-                                   mean, clocks[clocks.size() / 2]));
+            part_.note("Slow? {}: its SMs run at {:.0f} MHz, most at {:.0f}.", card, mean,
+                       clocks[clocks.size() / 2]);
         }
         if (timed_ == 0 || seconds <= 0) continue;
         if (field.meaning == DcgmMeaning::throttled && series.rises > 0.01e9 * seconds) {
-            part_.note(fmt::format("Slow? {}: {:.3g} % of its time in {}.", card,
-                                   series.rises / 1e7 / seconds, field.name));
+            part_.note("Slow? {}: {:.3g} % of its time in {}.", card, series.rises / 1e7 / seconds,
+                       field.name);
         }
         const auto drawn = watts.find(card);
         const double by_energy = series.rises / 1000 / seconds;
         if (field.meaning != DcgmMeaning::energy || drawn == watts.end()) continue;
         if (by_energy < 0.5 * drawn->second || by_energy > 2 * drawn->second) {
-            diagnostics_.warning(file_, {}, field.name,
-                                 fmt::format("says {:.4g} W of {}, and its power {:.4g} W",
-                                             by_energy, card, drawn->second),
-                                 "one of both is in another unit: mJ and W are DCGM's");
+            warning(Position{}, field.name,
+                    fmt::format("says {:.4g} W of {}, and its power {:.4g} W", by_energy, card,
+                                drawn->second),
+                    "one of both is in another unit: mJ and W are DCGM's");
         }
     }
 }
@@ -438,16 +436,14 @@ void DcgmImport::run() {
         }
     }
     if (faults_.empty()) {
-        part_.note(fmt::format("Nothing failed: 0 to {:.3g} a node and day with 95 %.",
-                               counted_rate(0, *options_.node_days).high));
+        part_.note("Nothing failed: 0 to {:.3g} a node and day with 95 %.",
+                   counted_rate(0, *options_.node_days).high);
     }
     faults.write(*options_.node_days, part_);
 }
 
 }  // namespace
 
-void import_dcgm(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics) {
-    DcgmImport(options, part, diagnostics).run();
-}
+Import import_dcgm = run_importer<DcgmImport>;
 
 }  // namespace railyard

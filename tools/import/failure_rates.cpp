@@ -56,17 +56,15 @@ double log_deviation(const std::vector<SeenCause>& causes) {
 void add_cause(const SeenCause& cause, double node_days, ImportedPart& part) {
     const CountedRate rate = counted_rate(cause.events, node_days);
     part.entry("failures.cause");
-    part.value("name", toml_text(cause.name),
-               fmt::format("{}: {}", cause.first, some_of(cause.what)));
+    part.quoted("name", cause.name, fmt::format("{}: {}", cause.first, some_of(cause.what)));
     part.value("rate_per_node", fmt::format("\"{:.6g} /day\"", rate.rate),
                fmt::format("{} in {:.6g} node-days: {:.3g} to {:.3g} with 95 %", cause.events,
                            node_days, rate.low, rate.high));
-    part.value("remedy", toml_text(cause.remedy), "by its kind");
+    part.quoted("remedy", cause.remedy, "by its kind");
     if (cause.remedy == "restart") return;
     const char* key = cause.remedy == "reset" ? "reset_time" : "repair_time";
     if (cause.outages_s.empty()) {
-        return part.left_out(
-            fmt::format("{} of {}: no outage in the input has ended", key, cause.name));
+        return part.left_out("{} of {}: no outage in the input has ended", key, cause.name);
     }
     part.value(key, fmt::format("\"{:.0f} s\"", std::round(mean_outage_s(cause))),
                fmt::format("mean of {} outages{}", cause.outages_s.size(),
@@ -82,11 +80,11 @@ void add_causes(std::vector<SeenCause> causes, double node_days, ImportedPart& p
     std::int64_t few = 0;
     for (const SeenCause& cause : causes) few += cause.events < 5;
     if (few > 0) {
-        part.note(fmt::format("{} of {} causes have fewer than 5 events: mind their intervals.",
-                              few, causes.size()));
+        part.note("{} of {} causes have fewer than 5 events: mind their intervals.", few,
+                  causes.size());
     }
     part.section("failures");
-    part.value("profile", "\"none\"", "what follows is all that was seen");
+    part.quoted("profile", "none", "what follows is all that was seen");
     if (const double sigma = log_deviation(causes); sigma > 0) {
         part.value("repair_sigma", fmt::format("{:.4g}", sigma),
                    "standard deviation of the logarithms of the repairs that ended");

@@ -108,7 +108,6 @@ class HuggingFace : private Importer {
         return value != nullptr && value->kind == Value::Kind::boolean && value->integer != 0;
     }
 
-    std::string file_;
     Document document_;
     const Value* root_ = nullptr;
     const Family* family_ = nullptr;
@@ -141,7 +140,7 @@ std::int64_t HuggingFace::count(const char* key, bool zero_too) {
 
 void HuggingFace::copy(const char* ours, const char* key, bool zero_too) {
     const std::int64_t found = count(key, zero_too);
-    if (found > 0) part_.value(ours, fmt::format("{}", found), origin(key));
+    if (found > 0) part_.whole(ours, found, origin(key));
 }
 
 void HuggingFace::find_family() {
@@ -242,8 +241,7 @@ void HuggingFace::add_experts() {
         error(dense, "mlp_only_layers", "expected none: experts in every layer");
     }
     if (std::string_view(family_->expert_ffn) != "intermediate_size" && find("intermediate_size")) {
-        part_.note(
-            fmt::format("{} is not used: every layer has experts.", origin("intermediate_size")));
+        part_.note("{} is not used: every layer has experts.", origin("intermediate_size"));
     }
 }
 
@@ -258,10 +256,10 @@ void HuggingFace::add_deepseek_layers() {
     }
     const Value* predicted = find("num_nextn_predict_layers");
     if (predicted != nullptr && predicted->integer > 0) {
-        part_.note(fmt::format(
+        part_.note(
             "{} = {}: these layers beside the model's own are left out, and so are their "
             "parameters; mtp_layers = {} trains them, too.",
-            origin("num_nextn_predict_layers"), predicted->integer, predicted->integer));
+            origin("num_nextn_predict_layers"), predicted->integer, predicted->integer);
     }
 }
 
@@ -274,8 +272,8 @@ void HuggingFace::add_embedding() {
     } else {
         part_.value("tied_embedding", family_->tied ? "true" : "false",
                     fmt::format("not in the file: the default of {}", family_->type));
-        part_.left_out(fmt::format("tie_word_embeddings: {}, the default of {}",
-                                   family_->tied ? "true" : "false", family_->type));
+        part_.left_out("tie_word_embeddings: {}, the default of {}",
+                       family_->tied ? "true" : "false", family_->type);
     }
     if (family_->bias) {
         part_.value("linear_bias", "true", fmt::format("every {} has biases", family_->type));
@@ -286,8 +284,7 @@ void HuggingFace::add_embedding() {
 
 void HuggingFace::add_length() {
     if (options_.sequence_length) {
-        part_.value("sequence_length", fmt::format("{}", *options_.sequence_length),
-                    "--sequence-length");
+        part_.whole("sequence_length", *options_.sequence_length, "--sequence-length");
         return;
     }
     const Value* most = find("max_position_embeddings");
@@ -323,7 +320,7 @@ void HuggingFace::add_window() {
     }
     if (const std::int64_t every = full_layer_every(); every > 1) {
         copy("window", "sliding_window");
-        return part_.value("full_attention_every", fmt::format("{}", every), origin("layer_types"));
+        return part_.whole("full_attention_every", every, origin("layer_types"));
     }
     diagnostics_.warning(
         file_, window->at, "sliding_window",
@@ -331,9 +328,8 @@ void HuggingFace::add_window() {
             "{} tokens on some layers only, which no entry can say: every layer attends to all "
             "tokens, so attention is taken to cost more than it does",
             window->integer));
-    part_.note(
-        fmt::format("{} = {} on some layers: not expressed, every layer attends to all tokens.",
-                    origin("sliding_window"), window->integer));
+    part_.note("{} = {} on some layers: not expressed, every layer attends to all tokens.",
+               origin("sliding_window"), window->integer);
 }
 
 // Bytes of all weights over those of one.
@@ -353,9 +349,9 @@ void HuggingFace::check_weights(const std::string& path) {
     const bool more_layers = predicted != nullptr && predicted->integer > 0;
     if (find("quantization_config") != nullptr || more_layers || (!two_bytes && !four_bytes)) {
         part_.note(
-            fmt::format("{} is no check: its weights are not this model's alone, each of one "
-                        "known size.",
-                        path));
+            "{} is no check: its weights are not this model's alone, each of one "
+            "known size.",
+            path);
         return;
     }
     part_.value("params", fmt::format("{:.0f}", size->real / (two_bytes ? 2 : 4)),
@@ -366,8 +362,8 @@ void HuggingFace::check_weights(const std::string& path) {
 void HuggingFace::say_left_out() {
     part_.left_out("how it is trained: job.parallel, job.checkpoint and all else of a scenario");
     if (find("quantization_config") != nullptr) {
-        part_.note(fmt::format("{} says how weights are stored, not what training computes in.",
-                               origin("quantization_config")));
+        part_.note("{} says how weights are stored, not what training computes in.",
+                   origin("quantization_config"));
     }
     if (options_.files.size() < 2) {
         part_.left_out("params: no model.safetensors.index.json was given to check the shape with");
@@ -375,9 +371,7 @@ void HuggingFace::say_left_out() {
 }
 
 void HuggingFace::run() {
-    file_ = options_.files.front();
-    document_ = parse_json(read_file(file_), file_, diagnostics_);
-    diagnostics_.raise_if_any();
+    document_ = file_as_json();
     root_ = &document_.root;
     if (root_->kind != Value::Kind::table) {
         error(nullptr, "", fmt::format("expected an object, found {}", root_->describe()));
@@ -399,9 +393,6 @@ void HuggingFace::run() {
 
 }  // namespace
 
-void import_huggingface(const ImportOptions& options, ImportedPart& part,
-                        Diagnostics& diagnostics) {
-    HuggingFace(options, part, diagnostics).run();
-}
+Import import_huggingface = run_importer<HuggingFace>;
 
 }  // namespace railyard

@@ -53,7 +53,6 @@ class Ibnetdiscover : private Importer {
     void add_part();
     void odd(int line, const std::string& what, std::string message, std::string help = {});
 
-    std::string file_;
     IbFabric fabric_;
     std::map<std::string, std::string> given_names_;  // by GUID
     std::map<std::string, int> tier_;
@@ -68,10 +67,10 @@ class Ibnetdiscover : private Importer {
 // What keeps a node out: an error, or with --skip-bad a warning.
 void Ibnetdiscover::odd(int line, const std::string& what, std::string message, std::string help) {
     if (options_.skip_bad) {
-        diagnostics_.warning(file_, {line, 1}, what, std::move(message), "left out");
+        warning({line, 1}, what, std::move(message), "left out");
     } else {
-        diagnostics_.error(file_, {line, 1}, what, std::move(message),
-                           help.empty() ? "--skip-bad leaves them out" : std::move(help));
+        error({line, 1}, what, std::move(message),
+              help.empty() ? "--skip-bad leaves them out" : std::move(help));
     }
 }
 
@@ -82,7 +81,7 @@ void Ibnetdiscover::read_names(const std::string& file, const std::vector<FileLi
         const std::size_t open = text.find('"');
         const std::size_t close = open == std::string_view::npos ? open : text.find('"', open + 1);
         if (close == std::string_view::npos) {
-            diagnostics_.error(file, {line.number, 1}, "", "expected a GUID and a name in quotes");
+            diagnostics_.error(file, line.at(), "", "expected a GUID and a name in quotes");
             return;
         }
         std::string guid = lower_case(trimmed(text.substr(0, open)));
@@ -99,15 +98,15 @@ void Ibnetdiscover::read_link_info(const std::string& file, const std::vector<Fi
         if (line.text.find("Down/") != std::string::npos) ++down;
         if (line.text.find("Could be") == std::string::npos) continue;
         diagnostics_.warning(
-            file, {line.number, 1}, "",
+            file, line.at(), "",
             fmt::format("a link that is slower than it should be: {}", trimmed(line.text)),
             "its rate is in the network; reseat or replace the cable");
     }
-    if (down > 0) part_.note(fmt::format("{}: {} ports are down.", file, down));
+    if (down > 0) part_.note("{}: {} ports are down.", file, down);
 }
 
 void Ibnetdiscover::read_files() {
-    std::vector<FileLine> scan;
+    std::optional<std::vector<FileLine>> scan;
     for (const std::string& file : options_.files) {
         const std::vector<FileLine> lines = read_lines(file, diagnostics_);
         if (!diagnostics_.ok()) return;
@@ -119,7 +118,7 @@ void Ibnetdiscover::read_files() {
             read_link_info(file, lines);
         } else if (first != lines.end() && trimmed(first->text).starts_with("0x")) {
             read_names(file, lines);
-        } else if (file_.empty()) {
+        } else if (!scan) {
             file_ = file;
             scan = lines;
         } else {
@@ -127,11 +126,9 @@ void Ibnetdiscover::read_files() {
                                fmt::format("a second scan beside {}: give one", file_));
         }
     }
-    if (file_.empty() && diagnostics_.ok()) {
-        diagnostics_.error(options_.files.front(), {}, "", "no file is what ibnetdiscover prints");
-    }
+    if (!scan && diagnostics_.ok()) error("no file is what ibnetdiscover prints");
     if (!diagnostics_.ok()) return;
-    fabric_ = read_ib_fabric(file_, scan, diagnostics_);
+    fabric_ = read_ib_fabric(file_, *scan, diagnostics_);
     for (auto& [id, node] : fabric_) {
         const auto named = given_names_.find(id.substr(2));
         if (named != given_names_.end()) node.description = named->second;
@@ -169,9 +166,9 @@ void Ibnetdiscover::check_ends() {
             "is the output whole, and not filtered?");
     }
     if (!unconfirmed.empty()) {
-        diagnostics_.warning(file_, {line, 1}, "",
-                             fmt::format("{} cables are told by one end only: {}",
-                                         unconfirmed.size(), some_of(unconfirmed)));
+        warning({line, 1}, "",
+                fmt::format("{} cables are told by one end only: {}", unconfirmed.size(),
+                            some_of(unconfirmed)));
     }
 }
 
@@ -219,12 +216,11 @@ void Ibnetdiscover::find_tiers() {
         for (const IbPort& port : node.links) {
             const auto other = tier_.find(port.peer);
             if (other == tier_.end() || std::abs(other->second - tier_[id]) == 1) continue;
-            diagnostics_.error(
-                file_, {port.line, 1}, name_of(id),
-                fmt::format("is of tier {}, and so is {} at the other end: tiers can't be "
-                            "told where switches of one join",
-                            tier_[id], name_of(port.peer)),
-                "a network here has cables between neighbouring tiers only");
+            error({port.line, 1}, name_of(id),
+                  fmt::format("is of tier {}, and so is {} at the other end: tiers can't be "
+                              "told where switches of one join",
+                              tier_[id], name_of(port.peer)),
+                  "a network here has cables between neighbouring tiers only");
             return;
         }
     }
@@ -253,16 +249,14 @@ void Ibnetdiscover::find_hosts() {
         const IbPort& port = node.links.front();
         const auto [nic, fresh] = entry.nics.emplace(host.rail, Nic{&node, port.peer, port.gbps});
         if (!fresh) {
-            diagnostics_.error(
-                file_, {node.line, 1}, host.name,
-                fmt::format("two CAs are its mlx5_{} (HCA-{}), the other in line {}", host.rail,
-                            host.rail + 1, nic->second.ca->line),
-                "two hosts of one name? Give a file of 0xGUID \"name mlx5_N\" lines, too");
+            error({node.line, 1}, host.name,
+                  fmt::format("two CAs are its mlx5_{} (HCA-{}), the other in line {}", host.rail,
+                              host.rail + 1, nic->second.ca->line),
+                  "two hosts of one name? Give a file of 0xGUID \"name mlx5_N\" lines, too");
         }
     }
-    part_.note(
-        fmt::format("{} switches and {} CAs, {} of which are the switches' own (Aggregation Node).",
-                    names_.size(), cas, aggregation));
+    part_.note("{} switches and {} CAs, {} of which are the switches' own (Aggregation Node).",
+               names_.size(), cas, aggregation);
     if (nameless.empty()) return;
     odd(first, "",
         fmt::format("{} of {} CAs have no host name: {}", nameless.size(), cas, some_of(nameless)),
@@ -301,8 +295,8 @@ void Ibnetdiscover::find_nodes() {
     }
     std::vector<std::string> rails;
     for (const int rail : rails_) rails.push_back(fmt::format("mlx5_{}", rail));
-    part_.note(fmt::format("{} hosts have {} NICs, on rails {} (HCA-n is mlx5_(n-1)).",
-                           nodes_.size(), rails_.size(), fmt::join(rails, ", ")));
+    part_.note("{} hosts have {} NICs, on rails {} (HCA-n is mlx5_(n-1)).", nodes_.size(),
+               rails_.size(), fmt::join(rails, ", "));
     if (!fewer.empty()) {
         odd(first, "",
             fmt::format("{} of {} hosts have other NICs than the {} that most have: {}",
@@ -321,7 +315,7 @@ void Ibnetdiscover::find_nodes() {
     if (!lost.empty())
         odd(0, "", fmt::format("{} hosts are on no leaf: {}", lost.size(), some_of(lost)));
     if (nodes_.empty() && diagnostics_.ok()) {
-        diagnostics_.error(file_, {}, "", "no host is whole: there is no node to attach");
+        error("no host is whole: there is no node to attach");
     }
 }
 
@@ -355,11 +349,10 @@ void Ibnetdiscover::find_cables() {
             ++cables.count[port.gbps];
             if (cables.line == 0) cables.line = port.line;
             if (port.gbps >= rate_ || rate_ == 0) continue;
-            diagnostics_.warning(
-                file_, {port.line, 1}, name_of(id),
-                fmt::format("port {} to {} runs at {:.4g} Gbit/s, the NICs at {:.4g}", port.port,
-                            name_of(port.peer), port.gbps, rate_),
-                "it is in the network at its rate");
+            warning({port.line, 1}, name_of(id),
+                    fmt::format("port {} to {} runs at {:.4g} Gbit/s, the NICs at {:.4g}",
+                                port.port, name_of(port.peer), port.gbps, rate_),
+                    "it is in the network at its rate");
         }
     }
 }
@@ -392,8 +385,7 @@ void Ibnetdiscover::say_missing() {
     for (const auto& [id, tier] : tier_) {
         if (tier != 1) continue;
         if (up[id] == 0) {
-            diagnostics_.warning(file_, {fabric_.at(id).line, 1}, name_of(id),
-                                 "a leaf without cables up");
+            warning({fabric_.at(id).line, 1}, name_of(id), "a leaf without cables up");
         } else if (up[id] < most) {
             short_of.push_back(fmt::format("{} ({})", name_of(id), up[id]));
         }
@@ -413,17 +405,15 @@ void Ibnetdiscover::say_missing() {
     for (const std::string& spine : spines) {
         spine_ports.push_back(fmt::format("{} {}", name_of(spine), down[spine]));
     }
-    part_.note(fmt::format(
+    part_.note(
         "{} leaves and {} spines; cables of each spine: {}.",
         std::count_if(tier_.begin(), tier_.end(), [](const auto& t) { return t.second == 1; }),
-        spines.size(), fmt::join(spine_ports, ", ")));
+        spines.size(), fmt::join(spine_ports, ", "));
     if (missing == 0) return;
-    diagnostics_.warning(
-        file_, {}, "",
-        fmt::format("{} cables are missing, were each leaf joined to each spine by {} as most "
-                    "are: {}. {} leaves have fewer than {} up: {}",
-                    missing, usual, some_of(pairs), short_of.size(), most, some_of(short_of)),
-        "the network has what is there");
+    warning(fmt::format("{} cables are missing, were each leaf joined to each spine by {} as most "
+                        "are: {}. {} leaves have fewer than {} up: {}",
+                        missing, usual, some_of(pairs), short_of.size(), most, some_of(short_of)),
+            "the network has what is there");
 }
 
 // A leaf that serves one rail has somebody of another.
@@ -449,14 +439,13 @@ void Ibnetdiscover::say_swapped() {
             const auto other = host.nics.find(expected);
             const bool swapped = other != host.nics.end() && rail_of(other->second.leaf) == rail;
             if (swapped && expected < rail) continue;  // said of the other
-            diagnostics_.warning(
-                file_, {nic.ca->line, 1}, name,
-                swapped
-                    ? fmt::format("mlx5_{} and mlx5_{} are swapped: they are on {} and {}", rail,
-                                  expected, name_of(nic.leaf), name_of(other->second.leaf))
-                    : fmt::format("mlx5_{} is on {}, whose others are mlx5_{}", rail,
-                                  name_of(nic.leaf), expected),
-                "the network has it as it is cabled");
+            warning({nic.ca->line, 1}, name,
+                    swapped ? fmt::format("mlx5_{} and mlx5_{} are swapped: they are on {} and {}",
+                                          rail, expected, name_of(nic.leaf),
+                                          name_of(other->second.leaf))
+                            : fmt::format("mlx5_{} is on {}, whose others are mlx5_{}", rail,
+                                          name_of(nic.leaf), expected),
+                    "the network has it as it is cabled");
         }
     }
 }
@@ -515,20 +504,20 @@ void Ibnetdiscover::add_part() {
     part_.beside(".network", network());
     part_.beside(".nodes", fmt::format("{}\n", fmt::join(names, "\n")));
     part_.section("cluster");
-    if (!options_.nodes.empty()) part_.value("node", toml_text(options_.nodes.front()), "--node");
-    part_.value(
-        "nodes", fmt::format("{}", nodes_.size()),
+    if (!options_.nodes.empty()) part_.quoted("node", options_.nodes.front(), "--node");
+    part_.whole(
+        "nodes", nodes_.size(),
         fmt::format(
             "{}: hosts; which is which is in {}", file_,
             std::filesystem::path(path_beside(options_.output, ".nodes")).filename().string()));
-    part_.value("nics_per_node", fmt::format("{}", rails_.size()), "rails that most hosts have");
+    part_.whole("nics_per_node", rails_.size(), "rails that most hosts have");
     part_.section("fabric.compute");
     const IbNode& leaf = fabric_.at(nodes_.front().nics.begin()->second.leaf);
     const std::string place = fmt::format("{}:{}", file_, leaf.line);
-    part_.value("kind", "\"infiniband\"", "it is ibnetdiscover's");
-    part_.value("topology", "\"custom\"", "as it is cabled");
-    part_.value("file", toml_text(std::filesystem::path(path).filename().string()), place);
-    part_.value("leaf", toml_text(model_of(leaf)), fmt::format("{}: devid {}", place, leaf.device));
+    part_.quoted("kind", "infiniband", "it is ibnetdiscover's");
+    part_.quoted("topology", "custom", "as it is cabled");
+    part_.quoted("file", std::filesystem::path(path).filename().string(), place);
+    part_.quoted("leaf", model_of(leaf), fmt::format("{}: devid {}", place, leaf.device));
     part_.value("nic_bandwidth", fmt::format("\"{} Gbit/s\"", rate_),
                 "what most CAs' ports run at");
     if (options_.nodes.empty()) part_.left_out("what the nodes are: cluster.node, or --node");
@@ -540,9 +529,8 @@ void Ibnetdiscover::run() {
     read_files();
     diagnostics_.raise_if_any();
     if (options_.output.empty()) {
-        return diagnostics_.error(file_, {}, "",
-                                  "becomes two files, a part of a scenario and its network",
-                                  "give -o mine.toml: the network goes to mine.network");
+        return error("becomes two files, a part of a scenario and its network",
+                     "give -o mine.toml: the network goes to mine.network");
     }
     check_ends();
     find_tiers();
@@ -559,9 +547,6 @@ void Ibnetdiscover::run() {
 
 }  // namespace
 
-void import_ibnetdiscover(const ImportOptions& options, ImportedPart& part,
-                          Diagnostics& diagnostics) {
-    Ibnetdiscover(options, part, diagnostics).run();
-}
+Import import_ibnetdiscover = run_importer<Ibnetdiscover>;
 
 }  // namespace railyard

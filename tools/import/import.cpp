@@ -6,15 +6,17 @@
 
 #include "models/campaign/campaign.h"
 #include "tools/import/importers.h"
+#include "tools/import/text_file.h"
+#include "tools/import/yaml_tree.h"
 
 namespace railyard {
+
+namespace {
 
 constexpr const char* a_table =
     "a table of measurements (CSV, and TOML beside it) that verify reads";
 
-namespace {
-
-constexpr ImportKind known_kinds[] = {
+const ImportKind known_kinds[] = {
     {"chakra",
      "a folder of Chakra's execution traces (NAME.0.et, ...), or one for all ranks; a scenario", "",
      "[job] with the traces as its step, replayed on the scenario's GPUs and network",
@@ -96,6 +98,15 @@ void ImportedPart::value(const std::string& key, const std::string& toml,
     body_ += fmt::format("{:36}  # {}\n", fmt::format("{} = {}", key, toml), visible(origin));
 }
 
+void ImportedPart::whole(const std::string& key, std::int64_t number, const std::string& origin) {
+    value(key, fmt::format("{}", number), origin);
+}
+
+void ImportedPart::quoted(const std::string& key, std::string_view text,
+                          const std::string& origin) {
+    value(key, toml_text(text), origin);
+}
+
 void ImportedPart::row(const std::string& line) {
     is_table_ = true;
     body_ += line + "\n";
@@ -124,9 +135,8 @@ void check_part(ImportedPart& part, const std::string& title, Diagnostics& diagn
     for (const std::string& name : own->names("model")) {
         const TransformerModel model = read_model(catalogue, name);
         diagnostics.raise_if_any();
-        part.note(
-            fmt::format("By its shape {} has {:.4g} parameters, of which a token meets {:.4g}.",
-                        name, parameter_count(model), active_parameter_count(model)));
+        part.note("By its shape {} has {:.4g} parameters, of which a token meets {:.4g}.", name,
+                  parameter_count(model), active_parameter_count(model));
     }
 }
 
@@ -134,6 +144,24 @@ void check_part(ImportedPart& part, const std::string& title, Diagnostics& diagn
 
 std::string path_beside(const std::string& output, const std::string& ending) {
     return std::filesystem::path(output).replace_extension(ending).string();
+}
+
+void Importer::take_one_file(std::string message, std::string help) {
+    if (options_.files.size() == 1) return;
+    diagnostics_.error(options_.files[1], {}, "", std::move(message), std::move(help));
+    diagnostics_.raise_if_any();
+}
+
+Document Importer::file_as_json(RepeatedKeys repeated) {
+    Document out = parse_json(read_file(file_), file_, diagnostics_, repeated);
+    diagnostics_.raise_if_any();
+    return out;
+}
+
+Document Importer::file_as_yaml() {
+    Document out = parse_yaml(read_file(file_), file_, diagnostics_);
+    diagnostics_.raise_if_any();
+    return out;
 }
 
 Imported import_files(const ImportKind& kind, const ImportOptions& options,

@@ -2,8 +2,12 @@
 // Files that say what somebody owns or runs, made into scenarios or parts of them. Each value has a comment
 // that says from which file and line it came; what the files don't say is listed, not guessed.
 
+#include <fmt/format.h>
+
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/config.h"
@@ -47,13 +51,22 @@ class ImportedPart {
     void entry(const std::string& path);
     // A value as TOML has it, and where it came from.
     void value(const std::string& key, const std::string& toml, const std::string& origin);
+    void whole(const std::string& key, std::int64_t number, const std::string& origin);
+    // A text, which gets its quotes here.
+    void quoted(const std::string& key, std::string_view text, const std::string& origin);
     // A line of a table of measurements: such a part has nothing else.
     void row(const std::string& line);
     bool is_table() const { return is_table_; }
     // What the files don't say and the catalogue or a default then does.
-    void left_out(std::string what) { left_out_.push_back(std::move(what)); }
+    template <typename... Values>
+    void left_out(fmt::format_string<Values...> what, Values&&... values) {
+        left_out_.push_back(fmt::format(what, std::forward<Values>(values)...));
+    }
     // What a reader should know beside the values.
-    void note(std::string what) { notes_.push_back(std::move(what)); }
+    template <typename... Values>
+    void note(fmt::format_string<Values...> what, Values&&... values) {
+        notes_.push_back(fmt::format(what, std::forward<Values>(values)...));
+    }
 
     void beside(std::string ending, std::string text) {
         beside_.push_back({std::move(ending), std::move(text)});

@@ -29,10 +29,6 @@ class InfraGraph : private Importer {
         std::int64_t count = 0;
     };
 
-    void error(const Value& at, const std::string& path, std::string message,
-               std::string help = {}) {
-        diagnostics_.error(file_, at.at, path, std::move(message), std::move(help));
-    }
     const Value* list(const Value& table, const char* key, bool needed);
     std::int64_t count_of(const Value& entry, const std::string& path);
     void read_devices(const Value& infra);
@@ -44,7 +40,6 @@ class InfraGraph : private Importer {
     // The numbers that a slice takes of so many.
     std::vector<std::int64_t> taken(const Value& at, const std::string& inside, std::int64_t count);
 
-    std::string file_;
     Cabling cabling_{options_, part_, diagnostics_};
     std::map<std::string, Kind> kinds_;
     std::map<std::string, Instance> instances_;
@@ -259,8 +254,7 @@ void InfraGraph::read_edges(const Value& infra) {
 }
 
 void InfraGraph::run() {
-    file_ = options_.files.front();
-    const Document document = read_topology(options_, diagnostics_);
+    const Document document = cabling_.topology();
     // Its own tools write the infrastructure with and without this word over it.
     const Value* below = at_path(&document.root, {"infrastructure"});
     const Value& infra = below != nullptr ? *below : document.root;
@@ -273,7 +267,7 @@ void InfraGraph::run() {
     if (at_path(&infra, {"instances"}) == nullptr) {
         return error(document.root, "infrastructure", "has no instances: it is no InfraGraph");
     }
-    if (cabling_.lacks_output(file_)) return;
+    if (cabling_.lacks_output()) return;
     read_devices(infra);
     diagnostics_.raise_if_any();
     read_instances(infra);
@@ -281,18 +275,15 @@ void InfraGraph::run() {
     diagnostics_.raise_if_any();
     read_edges(infra);
     diagnostics_.raise_if_any();
-    cabling_.arrange(file_, 0);
-    diagnostics_.raise_if_any();
+    cabling_.arrange(0);
     part_.note("A device with an xpu is a host; edges inside of devices are the nodes' own.");
-    cabling_.add_part(file_, "infragraph", "the link of its NICs, taken as full duplex");
+    cabling_.add_part("infragraph", "the link of its NICs, taken as full duplex");
     part_.left_out("lengths, latencies, buffers, PFC and ECN, routing");
     part_.left_out("storage and management networks");
 }
 
 }  // namespace
 
-void import_infragraph(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics) {
-    InfraGraph(options, part, diagnostics).run();
-}
+Import import_infragraph = run_importer<InfraGraph>;
 
 }  // namespace railyard

@@ -338,24 +338,24 @@ simulated = "1e3 * step_time"
 )";
 
 void Kineto::write() const {
-    for (const std::string& note : notes_) part_.note(note);
+    for (const std::string& note : notes_) part_.note("{}", note);
     const double step = mean(&Step::step);
     const auto share = [&](double Step::*of) { return 100 * mean(of) / step; };
     part_.note(
-        fmt::format("Of a step kernels compute {:.1f} %, communicate {:.1f} %, alone {:.1f} %; "
-                    "{:.1f} % have no kernel.",
-                    share(&Step::compute), share(&Step::communication), share(&Step::exposed),
-                    100 - share(&Step::compute) - share(&Step::exposed)));
+        "Of a step kernels compute {:.1f} %, communicate {:.1f} %, alone {:.1f} %; "
+        "{:.1f} % have no kernel.",
+        share(&Step::compute), share(&Step::communication), share(&Step::exposed),
+        100 - share(&Step::compute) - share(&Step::exposed));
     part_.note("A kernel that communicates also waits for the slowest rank.");
-    for (const auto& [name, count] : collectives_) part_.note(fmt::format("{} x {}", count, name));
+    for (const auto& [name, count] : collectives_) part_.note("{} x {}", count, name);
     part_.left_out("the model, its plan and the cluster");
     const std::string origin =
         fmt::format("mean of {} x ProfilerStep, {}", steps_.size(), some_of(options_.files));
     const std::string jitter =
         steps_.size() < enough_steps ? "" : fmt::format("{:.4g}", deviation());
     if (jitter.empty()) {
-        part_.left_out(fmt::format("jitter: it takes {1} steps, here is {0} x ProfilerStep",
-                                   steps_.size(), enough_steps));
+        part_.left_out("jitter: it takes {1} steps, here is {0} x ProfilerStep", steps_.size(),
+                       enough_steps);
     }
     if (std::filesystem::path(options_.output).extension() == ".csv") {
         part_.row("id,ranks,steps,step_ms,compute_ms,communication_ms,exposed_ms,jitter,source");
@@ -388,8 +388,6 @@ void Kineto::run() {
 
 }  // namespace
 
-void import_kineto(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics) {
-    Kineto(options, part, diagnostics).run();
-}
+Import import_kineto = run_importer<Kineto>;
 
 }  // namespace railyard

@@ -27,16 +27,11 @@ class Lldp : private Importer {
         bool is_switch = false;
     };
 
-    void error(const std::string& file, const Value& at, const std::string& path,
-               std::string message, std::string help = {}) {
-        diagnostics_.error(file, at.at, path, std::move(message), std::move(help));
-    }
-    void read_node(const std::string& file);
-    void read_interface(const std::string& file, const std::string& node, const std::string& port,
-                        const Value& interface);
+    void read_node();
+    void read_interface(const std::string& node, const std::string& port, const Value& interface);
     Neighbour neighbour_of(const Value& interface);
-    void add(const std::string& file, const Value& at, const std::string& node,
-             const std::string& port, const Neighbour& neighbour);
+    void add(const Value& at, const std::string& node, const std::string& port,
+             const Neighbour& neighbour);
     void join_ends();
 
     // What one end says of a cable.
@@ -98,52 +93,51 @@ Lldp::Neighbour Lldp::neighbour_of(const Value& interface) {
     return out;
 }
 
-void Lldp::add(const std::string& file, const Value& at, const std::string& node,
-               const std::string& port, const Neighbour& neighbour) {
+void Lldp::add(const Value& at, const std::string& node, const std::string& port,
+               const Neighbour& neighbour) {
     if (neighbour.node.empty() || neighbour.port.empty()) {
-        return error(file, at, port, "the neighbour has no name, or its port has none",
+        return error(at, port, "the neighbour has no name, or its port has none",
                      "lldpd on it, with a host name: a NIC's own agent gives addresses alone");
     }
-    if (neighbour.node == node) return error(file, at, port, "a cable from a node to itself");
-    if (!told_.emplace(std::pair(node, port), Told{neighbour, file, at.at}).second) {
-        return error(file, at, port, "two neighbours on one interface: a hub, or a NIC's own agent",
+    if (neighbour.node == node) return error(at, port, "a cable from a node to itself");
+    if (!told_.emplace(std::pair(node, port), Told{neighbour, file_, at.at}).second) {
+        return error(at, port, "two neighbours on one interface: a hub, or a NIC's own agent",
                      "turn off the NIC firmware's LLDP, or take its entry out");
     }
     CabledDevice& peer = cabling_.devices[neighbour.node];
-    if (peer.file.empty()) peer = {false, -1, file, at.at.line, {}};
+    if (peer.file.empty()) peer = {false, -1, file_, at.at.line, {}};
     if (neighbour.is_switch) switches_.insert(neighbour.node);
 }
 
-void Lldp::read_interface(const std::string& file, const std::string& node, const std::string& port,
+void Lldp::read_interface(const std::string& node, const std::string& port,
                           const Value& interface) {
-    add(file, interface, node, port, neighbour_of(interface));
+    add(interface, node, port, neighbour_of(interface));
 }
 
-void Lldp::read_node(const std::string& file) {
-    const std::string node = std::filesystem::path(file).stem().string();
+void Lldp::read_node() {
+    const std::string node = std::filesystem::path(file_).stem().string();
     if (!own_files_.insert(node).second) {
-        return diagnostics_.error(file, {}, "", fmt::format("a second file of {}", visible(node)),
-                                  "files are named after their nodes: leaf1.json");
+        return error(fmt::format("a second file of {}", visible(node)),
+                     "files are named after their nodes: leaf1.json");
     }
-    const Document document = parse_json(read_file(file), file, diagnostics_, RepeatedKeys::kept);
-    diagnostics_.raise_if_any();
+    const Document document = file_as_json(RepeatedKeys::kept);
     const Value* lldp = only(at_path(&document.root, {"lldp"}));
     const Value* interfaces = at_path(lldp, {"interface"});
     if (interfaces == nullptr) {
-        return error(file, document.root, "lldp.interface",
+        return error(document.root, "lldp.interface",
                      "is not there: nothing of LLDP, or no neighbours",
                      "lldpcli -f json0 show neighbors > NODE.json");
     }
-    if (!cabling_.devices.contains(node)) cabling_.devices[node] = {false, -1, file, 1, {}};
+    if (!cabling_.devices.contains(node)) cabling_.devices[node] = {false, -1, file_, 1, {}};
     const std::vector<Value> one = {*interfaces};
     for (const Value& each : interfaces->kind == Value::Kind::array ? interfaces->items : one) {
         const Value* name = each.find("name");
         if (name != nullptr && name->kind == Value::Kind::string) {
-            read_interface(file, node, name->text, each);
+            read_interface(node, name->text, each);
             continue;
         }
         for (const auto& [port, interface] : each.members) {
-            read_interface(file, node, port, interface);
+            read_interface(node, port, interface);
         }
     }
 }
@@ -181,24 +175,25 @@ void Lldp::join_ends() {
 }
 
 void Lldp::run() {
-    const std::string& first = options_.files.front();
-    if (cabling_.lacks_output(first)) return;
-    const SaidNics said = cabling_.read_rate(first, "LLDP");
+    if (cabling_.lacks_output()) return;
+    const SaidNics said = cabling_.read_rate("LLDP");
     diagnostics_.raise_if_any();
     rate_ = said.rate;
     // Switches are what others say they are: hosts' files come in any order.
-    for (const std::string& file : options_.files) read_node(file);
+    for (const std::string& file : options_.files) {
+        file_ = file;
+        read_node();
+    }
     diagnostics_.raise_if_any();
     join_ends();
     diagnostics_.raise_if_any();
-    cabling_.arrange(first, said.count);
-    diagnostics_.raise_if_any();
+    cabling_.arrange(said.count);
     part_.note("A switch is who bridges or routes; its tier is how many cables it is from a host.");
     if (one_sided_ > 0) {
-        part_.note(fmt::format(
-            "Cables that only one end tells of, since the other has no file: {}.", one_sided_));
+        part_.note("Cables that only one end tells of, since the other has no file: {}.",
+                   one_sided_);
     }
-    cabling_.add_part(first, "lldp", "--network");
+    cabling_.add_part("lldp", "--network");
     part_.left_out(
         "speeds, which --network says of all cables; lengths, buffers, PFC and ECN, routing");
     part_.left_out("storage and management networks, unless LLDP runs on them: then take them out");
@@ -206,8 +201,6 @@ void Lldp::run() {
 
 }  // namespace
 
-void import_lldp(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics) {
-    Lldp(options, part, diagnostics).run();
-}
+Import import_lldp = run_importer<Lldp>;
 
 }  // namespace railyard

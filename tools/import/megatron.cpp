@@ -32,7 +32,6 @@ class Megatron : private TrainingPlan {
         bool by_default = false;  // of ${NAME:-value}: the environment may say otherwise
     };
 
-    std::string file_;
     std::map<std::string, Variable> variables_;
     std::vector<int> branches_;  // of each if: 1 taken, 0 not, -1 nobody knows
     std::vector<std::string> unknown_branches_;
@@ -231,14 +230,13 @@ void Megatron::run() {
     diagnostics_.raise_if_any();
     if (!arguments_.contains("micro_batch_size") &&
         !arguments_.contains("tensor_model_parallel_size")) {
-        return diagnostics_.error(file_, {}, "", "has no argument of Megatron-LM",
-                                  "give the script with --micro-batch-size ..., or a log with its "
-                                  "'arguments' dump");
+        return error("has no argument of Megatron-LM",
+                     "give the script with --micro-batch-size ..., or a log with its "
+                     "'arguments' dump");
     }
     if (!dump_ && !unknown_branches_.empty()) {
-        part_.note(
-            fmt::format("Left out: what stands behind conditions that hang on the environment: {}.",
-                        some_of(unknown_branches_)));
+        part_.note("Left out: what stands behind conditions that hang on the environment: {}.",
+                   some_of(unknown_branches_));
     }
     find_zero();
     add_plan();
@@ -246,8 +244,6 @@ void Megatron::run() {
 
 }  // namespace
 
-void import_megatron(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics) {
-    Megatron(options, part, diagnostics).run();
-}
+Import import_megatron = run_importer<Megatron>;
 
 }  // namespace railyard

@@ -71,7 +71,6 @@ class NcclTests : private Importer {
     double factor(const std::string& op) const;
     void add_rows();
 
-    std::string file_;
     std::string said_;  // by "Collective test starting: all_reduce_perf"
     std::string library_;
     std::set<std::int64_t> ranks_;
@@ -97,10 +96,9 @@ void NcclTests::read_rank(const FileLine& line) {
     hosts_.insert(*(on + 1));
     const auto group = std::find(words.begin(), words.end(), "Group");
     if (group + 1 < words.end() && whole_value(*(group + 1)).value_or(0) > 0) {
-        diagnostics_.error(
-            file_, {line.number, 1}, "Group",
-            "several groups at once (NCCL_TESTS_SPLIT): the figures are of one of them",
-            "run it without a split");
+        error(line.at(), "Group",
+              "several groups at once (NCCL_TESTS_SPLIT): the figures are of one of them",
+              "run it without a split");
     }
     std::string name;
     for (auto word = device + 1; word != words.end(); ++word) {
@@ -115,8 +113,8 @@ void NcclTests::read_row(const FileLine& line) {
     const std::vector<std::string> words = split_text(line.text, ' ');
     constexpr std::size_t measured = 8;
     if (words.size() < measured + 3 || words.size() > measured + 5) {
-        return diagnostics_.error(
-            file_, {line.number, 1}, "",
+        return error(
+            line.at(), "",
             fmt::format("{} columns, expected 11 to 13: -I, -S and forks add some", words.size()),
             "run it without them");
     }
@@ -130,9 +128,8 @@ void NcclTests::read_row(const FileLine& line) {
         if (i % 4 == 3) continue;
         const auto value = real_value(words[lead + i]);
         if (!value || *value < 0) {
-            return diagnostics_.error(
-                file_, {line.number, 1}, "",
-                fmt::format("expected a number, found '{}'", words[lead + i]));
+            return error(line.at(), "",
+                         fmt::format("expected a number, found '{}'", words[lead + i]));
         }
         row.figures.push_back(*value);
     }
@@ -161,34 +158,30 @@ void NcclTests::read(const std::string& file) {
 
 void NcclTests::check_ranks() {
     if (rows_.empty()) {
-        return diagnostics_.error(
-            file_, {}, "", "has no row of nccl-tests",
-            "what all_reduce_perf prints: size, count, type, ... time, algbw, busbw");
+        return error("has no row of nccl-tests",
+                     "what all_reduce_perf prints: size, count, type, ... time, algbw, busbw");
     }
     if (ranks_.empty()) {
-        return diagnostics_.error(file_, {rows_.front().line, 1}, "",
-                                  "no line says which ranks there were",
-                                  "give the head of the output, too: '#  Rank  0 ...'");
+        return error({rows_.front().line, 1}, "", "no line says which ranks there were",
+                     "give the head of the output, too: '#  Rank  0 ...'");
     }
     if (rank_lines_ > 1 && ranks_.size() == 1) {
-        return diagnostics_.error(
-            file_, {first_rank_line_, 1}, "Rank",
-            fmt::format("{} processes all call themselves rank {}: nccl-tests was built "
-                        "without MPI=1, and these are {} tests of one GPU",
-                        rank_lines_, *ranks_.begin(), rank_lines_),
-            "make MPI=1");
+        return error({first_rank_line_, 1}, "Rank",
+                     fmt::format("{} processes all call themselves rank {}: nccl-tests was built "
+                                 "without MPI=1, and these are {} tests of one GPU",
+                                 rank_lines_, *ranks_.begin(), rank_lines_),
+                     "make MPI=1");
     }
     const std::int64_t count = *ranks_.rbegin() + 1;
     if (static_cast<std::int64_t>(ranks_.size()) != count) {
-        diagnostics_.error(
-            file_, {first_rank_line_, 1}, "Rank",
+        error(
+            {first_rank_line_, 1}, "Rank",
             fmt::format("{} of {} ranks are listed: is something left out?", ranks_.size(), count),
             "give the whole output");
     }
     if (devices_.size() > 1) {
-        diagnostics_.error(file_, {first_rank_line_, 1}, "device",
-                           fmt::format("GPUs of {} kinds", devices_.size()),
-                           "one kind is expressed");
+        error({first_rank_line_, 1}, "device", fmt::format("GPUs of {} kinds", devices_.size()),
+              "one kind is expressed");
     }
 }
 
@@ -211,8 +204,7 @@ std::string NcclTests::collective() {
     const bool rootless = row.root.empty() || row.root == "-1";
     if (reduces && rootless && is("all_reduce")) return "all_reduce";
     if (reduces && rootless && is("reduce_scatter")) return "reduce_scatter";
-    diagnostics_.error(file_, {row.line, 1}, "", "nothing says which collective it is",
-                       "--collective all_gather");
+    error({row.line, 1}, "", "nothing says which collective it is", "--collective all_gather");
     return {};
 }
 
@@ -225,9 +217,9 @@ void NcclTests::add_rows() {
     for (const NcclRow& row : rows_) {
         const double bus = row.figures[1] * factor(op);
         if (std::abs(row.figures[2] - bus) > 0.02 * bus + 0.02) {
-            diagnostics_.warning(file_, {row.line, 1}, "busbw",
-                                 fmt::format("{} GB/s are not {} times algbw, as of {} on {} ranks",
-                                             row.figures[2], factor(op), op, ranks_.size()));
+            warning({row.line, 1}, "busbw",
+                    fmt::format("{} GB/s are not {} times algbw, as of {} on {} ranks",
+                                row.figures[2], factor(op), op, ranks_.size()));
         }
         part_.row(fmt::format(
             "{},{},{},{},{},default,{},{},{},{},{},{},{},1.000,,{}:{}", visible(stem),
@@ -242,10 +234,7 @@ void NcclTests::run() {
         if (text.find_first_of(",\"\n") == std::string::npos) continue;
         throw ScenarioError(fmt::format("'{}': a comma or a quote can't be in it", text));
     }
-    if (options_.files.size() > 1) {
-        return diagnostics_.error(options_.files[1], {}, "",
-                                  "a second log: give one, and join the tables");
-    }
+    take_one_file("a second log: give one, and join the tables");
     read(options_.files.front());
     diagnostics_.raise_if_any();
     check_ranks();
@@ -266,8 +255,6 @@ void NcclTests::run() {
 
 }  // namespace
 
-void import_nccl_tests(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics) {
-    NcclTests(options, part, diagnostics).run();
-}
+Import import_nccl_tests = run_importer<NcclTests>;
 
 }  // namespace railyard

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "tools/import/training_plan.h"
-#include "tools/import/yaml_tree.h"
 #include "tools/language/settings_diff.h"
 
 namespace railyard {
@@ -22,7 +21,6 @@ class Nemo : private TrainingPlan {
     void resolve(TrainingArgument& argument);
     void find_zero();
 
-    std::string file_;
     std::map<std::string, std::string> values_;  // by path
     std::map<std::string, std::string> paths_;   // of arguments
 };
@@ -83,14 +81,12 @@ void Nemo::find_zero() {
 }
 
 void Nemo::run() {
-    file_ = options_.files.front();
-    const Document document = parse_yaml(read_file(file_), file_, diagnostics_);
-    diagnostics_.raise_if_any();
+    const Document document = file_as_yaml();
     take(document.root, "", 0);
     if (!arguments_.contains("micro_batch_size")) {
-        return diagnostics_.error(file_, {}, "model.micro_batch_size", "is missing",
-                                  "is this a configuration of NeMo's training, such as "
-                                  "megatron_gpt_config.yaml?");
+        return error(Position{}, "model.micro_batch_size", "is missing",
+                     "is this a configuration of NeMo's training, such as "
+                     "megatron_gpt_config.yaml?");
     }
     for (auto& [key, argument] : arguments_) resolve(argument);
     find_zero();
@@ -102,8 +98,6 @@ void Nemo::run() {
 
 }  // namespace
 
-void import_nemo(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics) {
-    Nemo(options, part, diagnostics).run();
-}
+Import import_nemo = run_importer<Nemo>;
 
 }  // namespace railyard

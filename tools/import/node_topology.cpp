@@ -61,9 +61,9 @@ void NodeTopology::add_faults(const std::string& file, int usual) {
                              fmt::format("has {} links, most have {}", gpu.links, usual),
                              "it is a [[cluster.fault]] of node 0");
         part_.entry("cluster.fault");
-        part_.value("part", "\"nvlink\"", fmt::format("{}:{}: {}", file, gpu.line, gpu.name));
+        part_.quoted("part", "nvlink", fmt::format("{}:{}: {}", file, gpu.line, gpu.name));
         part_.value("node", "0", "the one that was looked at");
-        part_.value("index", fmt::format("{}", i), gpu.name);
+        part_.whole("index", i, gpu.name);
         part_.value("speed", fmt::format("{:.4g}", static_cast<double>(gpu.links) / usual),
                     fmt::format("{} of {} links", gpu.links, usual));
     }
@@ -96,16 +96,16 @@ void NodeTopology::add_node(const std::string& file) {
     const std::string place = fmt::format("{}:{}", file, first_line_);
     part_.section("cluster");
     if (!options_.nodes.empty()) {
-        part_.value("node", toml_text(options_.nodes.front()), "--node");
+        part_.quoted("node", options_.nodes.front(), "--node");
     } else {
         part_.left_out("what the node is: cluster.node, or --node");
     }
-    part_.value("gpus_per_node", fmt::format("{}", gpus_.size()), place);
+    part_.whole("gpus_per_node", gpus_.size(), place);
     if (nic_count_ > 0) {
         std::vector<std::string> rates;
         for (const auto& [rate, count] : nics_)
             rates.push_back(fmt::format("{} of {}", count, rate));
-        part_.value("nics_per_node", fmt::format("{}", nic_count_),
+        part_.whole("nics_per_node", nic_count_,
                     fmt::format("{}: {}", place, fmt::join(rates, ", ")));
     } else {
         part_.left_out("NICs: none is in the input");
@@ -130,7 +130,6 @@ class NcclTopology : private NodeTopology {
     void add_net(const pugi::xml_node& node);
     int line_of(const pugi::xml_node& node) const;
 
-    std::string file_;
     std::string text_;
     std::set<std::string> hosts_;
     int slow_bridges_ = 0;
@@ -156,7 +155,7 @@ void NcclTopology::add_gpu(const pugi::xml_node& node) {
         if (name != "nvlink" && name != "xgmi") continue;
         const int count = link.attribute("count").as_int(0);
         if (count < 0 || count > 1000) {
-            diagnostics_.error(file_, {line_of(link), 1}, "count", "expected 0 to 1000 links");
+            error({line_of(link), 1}, "count", "expected 0 to 1000 links");
             return;
         }
         gpu.links += count;
@@ -169,8 +168,8 @@ void NcclTopology::add_gpu(const pugi::xml_node& node) {
 void NcclTopology::add_net(const pugi::xml_node& node) {
     const int speed = node.attribute("speed").as_int(0);
     if (speed <= 0) {
-        diagnostics_.warning(file_, {line_of(node), 1}, node.attribute("name").as_string("net"),
-                             "has no speed: NCCL takes it for 10 Gbit/s");
+        warning({line_of(node), 1}, node.attribute("name").as_string("net"),
+                "has no speed: NCCL takes it for 10 Gbit/s");
     }
     ++nic_count_;
     ++nics_[fmt::format("{} Gbit/s", (speed <= 0 ? 10000 : speed) / 1000.0)];
@@ -194,7 +193,6 @@ void NcclTopology::walk(const pugi::xml_node& node, int depth) {
 }
 
 void NcclTopology::run() {
-    file_ = options_.files.front();
     text_ = read_file(file_);
     pugi::xml_document document;
     const pugi::xml_parse_result parsed = document.load_buffer(text_.data(), text_.size());
@@ -203,30 +201,27 @@ void NcclTopology::run() {
         const auto line = std::count(
             text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(std::min(at, text_.size())),
             '\n');
-        return diagnostics_.error(file_, {static_cast<int>(line) + 1, 1}, "",
-                                  fmt::format("no XML: {}", parsed.description()),
-                                  "is the file whole?");
+        return error({static_cast<int>(line) + 1, 1}, "",
+                     fmt::format("no XML: {}", parsed.description()), "is the file whole?");
     }
     const pugi::xml_node system = document.child("system");
     if (!system) {
-        return diagnostics_.error(
-            file_, {1, 1}, "system", "is missing: NCCL's topology has it outermost",
-            "NCCL_TOPO_DUMP_FILE=topo.xml writes one (not NCCL_GRAPH_DUMP_FILE)");
+        return error({1, 1}, "system", "is missing: NCCL's topology has it outermost",
+                     "NCCL_TOPO_DUMP_FILE=topo.xml writes one (not NCCL_GRAPH_DUMP_FILE)");
     }
     walk(system, 0);
     diagnostics_.raise_if_any();
-    if (gpus_.empty()) return diagnostics_.error(file_, {1, 1}, "gpu", "there is none");
+    if (gpus_.empty()) return error({1, 1}, "gpu", "there is none");
     if (hosts_.size() > 1) {
-        return diagnostics_.error(
-            file_, {first_line_, 1}, "host_hash",
+        return error(
+            {first_line_, 1}, "host_hash",
             fmt::format("{} hosts in one file: several trays of one NVLink domain", hosts_.size()),
             "dump it with NCCL_MNNVL_ENABLE=0, one host each");
     }
     if (slow_bridges_ > 0) {
-        part_.note(
-            fmt::format("{} PCIe bridges say 2.5 GT/s x1: virtual ones, not real.", slow_bridges_));
+        part_.note("{} PCIe bridges say 2.5 GT/s x1: virtual ones, not real.", slow_bridges_);
     }
-    part_.note(fmt::format("{} GPUs, {}.", gpus_.size(), gpus_.front().kind));
+    part_.note("{} GPUs, {}.", gpus_.size(), gpus_.front().kind);
     part_.note("Only GPUs of the ranks that dumped it are in such a file.");
     add_node(file_);
 }
@@ -240,7 +235,6 @@ class SmiTopology : private NodeTopology {
   private:
     void read_row(const FileLine& line);
 
-    std::string file_;
     std::vector<std::string> header_;
     std::set<std::string> near_;  // NICs that a GPU reaches within its PCIe switch
     std::set<std::string> all_nics_;
@@ -269,8 +263,8 @@ void SmiTopology::read_row(const FileLine& line) {
     while (devices < header_.size() && is_device(header_[devices]) && header_[devices] != "GPU")
         ++devices;
     if (cells.size() < devices + 1) {
-        return diagnostics_.error(
-            file_, {line.number, 1}, cells.empty() ? "" : cells.front(),
+        return error(
+            line.at(), cells.empty() ? "" : cells.front(),
             fmt::format("{} cells where the header has {} devices", cells.size() - 1, devices),
             "were tabs lost in copying? Write the output to a file");
     }
@@ -283,18 +277,17 @@ void SmiTopology::read_row(const FileLine& line) {
         const std::string& cell = cells[i + 1];
         const std::string& other = header_[i];
         if (cell == "OK" || cell == "NS" || cell == "CNS" || cell == "GNS" || cell == "TNS") {
-            return diagnostics_.error(
-                file_, {line.number, 1}, gpu.name,
-                fmt::format("'{}' is what 'topo -p2p' prints: it is no topology", cell),
-                "nvidia-smi topo -m");
+            return error(line.at(), gpu.name,
+                         fmt::format("'{}' is what 'topo -p2p' prints: it is no topology", cell),
+                         "nvidia-smi topo -m");
         }
         const bool known = cell == "X" || cell == "PIX" || cell == "PXB" || cell == "PHB" ||
                            cell == "NODE" || cell == "SYS";
         const auto bonded = cell.starts_with("NV") ? whole_value(cell.substr(2)) : std::nullopt;
         if (!known && (!bonded || *bonded < 1 || *bonded > 1000)) {
-            return diagnostics_.error(file_, {line.number, 1}, gpu.name,
-                                      fmt::format("'{}' to {} is no connection", cell, other),
-                                      "were tabs lost in copying? Write the output to a file");
+            return error(line.at(), gpu.name,
+                         fmt::format("'{}' to {} is no connection", cell, other),
+                         "were tabs lost in copying? Write the output to a file");
         }
         if (bonded) gpu.links = std::max(gpu.links, static_cast<int>(*bonded));
         if (other.starts_with("GPU")) continue;
@@ -305,7 +298,6 @@ void SmiTopology::read_row(const FileLine& line) {
 }
 
 void SmiTopology::run() {
-    file_ = options_.files.front();
     for (const FileLine& line : read_lines(file_, diagnostics_)) {
         const std::string text = without_escapes(line.text);
         const std::string_view code = trimmed(text);
@@ -318,23 +310,22 @@ void SmiTopology::run() {
     }
     diagnostics_.raise_if_any();
     if (gpus_.empty()) {
-        return diagnostics_.error(file_, {}, "", "has no row of a GPU", "nvidia-smi topo -m");
+        return error("has no row of a GPU", "nvidia-smi topo -m");
     }
     const auto named = std::count_if(header_.begin(), header_.end(), [](const std::string& name) {
         return name.starts_with("GPU") && name.size() > 3;
     });
     if (static_cast<std::size_t>(named) != gpus_.size()) {
-        return diagnostics_.error(
-            file_, {first_line_, 1}, "",
-            fmt::format("{} GPUs in the header, {} rows: cut off?", named, gpus_.size()));
+        return error({first_line_, 1}, "",
+                     fmt::format("{} GPUs in the header, {} rows: cut off?", named, gpus_.size()));
     }
     nic_count_ = static_cast<int>(near_.size());
     if (nic_count_ > 0) nics_["PIX or PXB of a GPU"] = nic_count_;
     if (all_nics_.size() > near_.size()) {
         part_.note(
-            fmt::format("{} of {} NICs are near no GPU (NODE, SYS, PHB): for storage, or a virtual "
-                        "machine hides the bridges. They are not counted.",
-                        all_nics_.size() - near_.size(), all_nics_.size()));
+            "{} of {} NICs are near no GPU (NODE, SYS, PHB): for storage, or a virtual "
+            "machine hides the bridges. They are not counted.",
+            all_nics_.size() - near_.size(), all_nics_.size());
     }
     part_.note("NV18 between all is NVSwitch: links of a GPU, not of a pair.");
     add_node(file_);
@@ -342,14 +333,7 @@ void SmiTopology::run() {
 
 }  // namespace
 
-void import_nccl_topology(const ImportOptions& options, ImportedPart& part,
-                          Diagnostics& diagnostics) {
-    NcclTopology(options, part, diagnostics).run();
-}
-
-void import_nvidia_smi_topo(const ImportOptions& options, ImportedPart& part,
-                            Diagnostics& diagnostics) {
-    SmiTopology(options, part, diagnostics).run();
-}
+Import import_nccl_topology = run_importer<NcclTopology>;
+Import import_nvidia_smi_topo = run_importer<SmiTopology>;
 
 }  // namespace railyard

@@ -34,7 +34,6 @@ class Perftest : private Importer {
     void read_row(const FileLine& line);
     double line_rate();
 
-    std::string file_;
     double unit_ = 0;  // bits/s; 0: no header yet
     std::size_t average_ = 0;
     bool both_ways_ = false;
@@ -47,16 +46,14 @@ void Perftest::read_header(const FileLine& line) {
     const bool sl = text.find("#sl") != std::string::npos;
     average_ = sl ? 4 : 3;
     if (text.find("t_min[usec]") != std::string::npos) {
-        diagnostics_.error(file_, {line.number, 1}, "", "a test of latency",
-                           "what a NIC reaches is printed by ib_write_bw");
+        error(line.at(), "", "a test of latency", "what a NIC reaches is printed by ib_write_bw");
     } else if (text.find("bw average[gb/sec]") != std::string::npos) {
         unit_ = 1e9;
     } else if (text.find("bw average[mb/sec]") != std::string::npos ||
                text.find("bw average[mib/sec]") != std::string::npos) {
         unit_ = 8 * 1024 * 1024;
     } else {
-        diagnostics_.error(file_, {line.number, 1}, "",
-                           "expected 'BW average[MiB/sec]', [MB/sec] or [Gb/sec]: cut off?");
+        error(line.at(), "", "expected 'BW average[MiB/sec]', [MB/sec] or [Gb/sec]: cut off?");
     }
 }
 
@@ -65,8 +62,7 @@ void Perftest::read_row(const FileLine& line) {
     const auto bytes = whole_value(words[0]);
     const auto average = words.size() > average_ ? real_value(words[average_]) : std::nullopt;
     if (!bytes || !average || *average < 0) {
-        return diagnostics_.error(file_, {line.number, 1}, "",
-                                  "expected bytes, iterations, peak and average: cut off?");
+        return error(line.at(), "", "expected bytes, iterations, peak and average: cut off?");
     }
     const double bits_per_s = *average * unit_ / (both_ways_ ? 2 : 1);
     if (static_cast<double>(*bytes) < large_message || bits_per_s <= best_.bits_per_s) return;
@@ -77,9 +73,8 @@ void Perftest::read() {
     for (const FileLine& line : read_lines(file_, diagnostics_)) {
         const std::string_view text = trimmed(line.text);
         if (text.starts_with('{')) {
-            return diagnostics_.error(file_, {line.number, 1}, "",
-                                      "JSON, which does not say whether it has MiB/s or Gbit/s",
-                                      "give what it prints without --out_json");
+            return error(line.at(), "", "JSON, which does not say whether it has MiB/s or Gbit/s",
+                         "give what it prints without --out_json");
         }
         if (text.find("Bidirectional BW") != std::string_view::npos) both_ways_ = true;
         if (text.starts_with("#bytes")) {
@@ -90,11 +85,10 @@ void Perftest::read() {
         if (diagnostics_.errors().size() > 20) return;
     }
     if (unit_ == 0 && diagnostics_.ok()) {
-        diagnostics_.error(file_, {}, "", "has no table of perftest",
-                           "what ib_write_bw prints: '#bytes #iterations BW peak ...'");
+        error("has no table of perftest",
+              "what ib_write_bw prints: '#bytes #iterations BW peak ...'");
     } else if (best_.bits_per_s <= 0 && diagnostics_.ok()) {
-        diagnostics_.error(file_, {}, "", "has no row with messages of 64 KiB or more",
-                           "ib_write_bw -a, or -s 1048576");
+        error("has no row with messages of 64 KiB or more", "ib_write_bw -a, or -s 1048576");
     }
 }
 
@@ -117,10 +111,7 @@ double Perftest::line_rate() {
 }
 
 void Perftest::run() {
-    file_ = options_.files.front();
-    if (options_.files.size() > 1) {
-        return diagnostics_.error(options_.files[1], {}, "", "a second file: give one");
-    }
+    take_one_file("a second file: give one");
     read();
     diagnostics_.raise_if_any();
     const double most = line_rate();
@@ -128,15 +119,15 @@ void Perftest::run() {
     const std::string found =
         fmt::format("{:.4g} of {:.4g} Gbit/s", best_.bits_per_s * 1e-9, most * 1e-9);
     if (fraction > 1) {
-        return diagnostics_.error(file_, {best_.line, 1}, "BW average",
-                                  fmt::format("{}: more than a {} has", found, options_.nic),
-                                  "is it another NIC, or both directions' sum (-b)?");
+        return error({best_.line, 1}, "BW average",
+                     fmt::format("{}: more than a {} has", found, options_.nic),
+                     "is it another NIC, or both directions' sum (-b)?");
     }
     if (fraction < sound_fraction) {
-        diagnostics_.warning(file_, {best_.line, 1}, "BW average",
-                             fmt::format("{}: a port at half its speed, or PCIe lanes lost? One "
-                                         "such NIC is a fault, not what NICs reach",
-                                         found));
+        warning({best_.line, 1}, "BW average",
+                fmt::format("{}: a port at half its speed, or PCIe lanes lost? One "
+                            "such NIC is a fault, not what NICs reach",
+                            found));
     }
     if (both_ways_) part_.note("Both directions at once: half of their sum is taken.");
     part_.left_out(
@@ -149,8 +140,6 @@ void Perftest::run() {
 
 }  // namespace
 
-void import_perftest(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics) {
-    Perftest(options, part, diagnostics).run();
-}
+Import import_perftest = run_importer<Perftest>;
 
 }  // namespace railyard

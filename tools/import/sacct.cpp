@@ -33,7 +33,6 @@ class Sacct : private Importer {
     void bad(const Value& at, std::string message);
     void say_window();
 
-    std::string file_;
     std::vector<ImportedJob> jobs_;
     TraceCounts counts_;
     std::map<std::string, std::int64_t> states_;
@@ -58,8 +57,7 @@ double number_in(const Value& value, double otherwise) {
 void Sacct::bad(const Value& at, std::string message) {
     ++counts_.bad;
     if (options_.skip_bad) return;
-    diagnostics_.error(file_, at.at, "jobs", std::move(message),
-                       "--skip-bad counts such jobs instead");
+    error(at.at, "jobs", std::move(message), "--skip-bad counts such jobs instead");
 }
 
 // A text before v0.0.40, then a list.
@@ -162,8 +160,8 @@ void Sacct::check_nodes(const std::string& list, const std::string& count, int l
     }
     ++odd_nodes_;
     if (options_.skip_bad) return;
-    diagnostics_.error(file_, {line, 1}, "NodeList", std::move(problem),
-                       "cut off? sacct -P prints all of it; --skip-bad goes on without the nodes");
+    error({line, 1}, "NodeList", std::move(problem),
+          "cut off? sacct -P prints all of it; --skip-bad goes on without the nodes");
 }
 
 // What the rows' states and numbers say of the file itself.
@@ -208,7 +206,7 @@ void Sacct::read_text(const std::string& file, const std::string& text) {
     for (std::size_t i = 0; !trace.partition_names.empty() && i < trace.jobs.size(); ++i) {
         jobs_[first + i].group = trace.partition_names[trace.partitions[i]];
     }
-    for (const std::string& warning : trace.warnings()) part_.note(warning);
+    for (const std::string& warning : trace.warnings()) part_.note("{}", warning);
     read_states(text);
 }
 
@@ -216,24 +214,23 @@ void Sacct::say_window() {
     std::vector<std::string> states;
     for (const auto& [state, count] : states_) states.push_back(fmt::format("{} {}", state, count));
     part_.note(
-        fmt::format("States: {}. NODE_FAIL alone is a machine's failure in Slurm's eyes; what "
-                    "NCCL, ECC and XIDs end is FAILED, TIMEOUT or CANCELLED.",
-                    fmt::join(states, ", ")));
+        "States: {}. NODE_FAIL alone is a machine's failure in Slurm's eyes; what "
+        "NCCL, ECC and XIDs end is FAILED, TIMEOUT or CANCELLED.",
+        fmt::join(states, ", "));
     if (repeated_ == 0) {
         part_.note(
             "No job is there twice: without -D sacct shows a requeued job's last run only, whose "
             "submission is the requeue.");
     } else {
-        part_.note(fmt::format(
-            "{} jobs are there more than once: requeued, each run a job of its own.", repeated_));
+        part_.note("{} jobs are there more than once: requeued, each run a job of its own.",
+                   repeated_);
     }
     if (odd_nodes_ > 0) {
-        part_.note(
-            fmt::format("{} lists of nodes are malformed; their jobs are kept.", odd_nodes_));
+        part_.note("{} lists of nodes are malformed; their jobs are kept.", odd_nodes_);
     }
     if (!nodes_.empty()) {
-        part_.note(fmt::format("{} nodes have run jobs: {} to {}.", nodes_.size(), *nodes_.begin(),
-                               *nodes_.rbegin()));
+        part_.note("{} nodes have run jobs: {} to {}.", nodes_.size(), *nodes_.begin(),
+                   *nodes_.rbegin());
     }
     if (jobs_.empty()) return;
     double first = jobs_.front().submit_s;
@@ -243,11 +240,9 @@ void Sacct::say_window() {
         last = std::max(last, job.submit_s + job.duration_s);
     }
     if (last - first > 86400) return;
-    diagnostics_.warning(
-        file_, {}, "",
-        fmt::format("covers {:.1f} h: sacct shows jobs since midnight where no -S is given",
-                    (last - first) / 3600),
-        "sacct -P -D -S 2026-01-01 -E now");
+    warning(fmt::format("covers {:.1f} h: sacct shows jobs since midnight where no -S is given",
+                        (last - first) / 3600),
+            "sacct -P -D -S 2026-01-01 -E now");
 }
 
 void Sacct::run() {
@@ -268,8 +263,6 @@ void Sacct::run() {
 
 }  // namespace
 
-void import_sacct(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics) {
-    Sacct(options, part, diagnostics).run();
-}
+Import import_sacct = run_importer<Sacct>;
 
 }  // namespace railyard

@@ -221,18 +221,18 @@ void SlurmImport::add_cluster() {
         if (gpus == node.gpus || groups.size() == 1) continue;
         kinds[group] = group + "_own";
         part_.section("node." + kinds[group]);
-        part_.value("like", toml_text(node.kind), says(node));
-        part_.value("gpus", fmt::format("{}", node.gpus), says(node));
+        part_.quoted("like", node.kind, says(node));
+        part_.whole("gpus", node.gpus, says(node));
     }
     part_.section("cluster");
     const SlurmNode& first = cluster_.nodes.front();
     if (groups.size() == 1) {
-        part_.value("node", toml_text(first.kind), says(first));
+        part_.quoted("node", first.kind, says(first));
         if (standalone.catalogue.integer("node", first.kind, "gpus") != first.gpus) {
-            part_.value("gpus_per_node", fmt::format("{}", first.gpus), says(first));
+            part_.whole("gpus_per_node", first.gpus, says(first));
         }
     }
-    part_.value("nodes", fmt::format("{}", cluster_.nodes.size()),
+    part_.whole("nodes", cluster_.nodes.size(),
                 fmt::format("{}: nodes with GPUs, from here on", first.record->place()));
     if (groups.size() == 1) return;
     for (const std::string& group : groups) {
@@ -240,9 +240,9 @@ void SlurmImport::add_cluster() {
                                          [&](const SlurmNode& n) { return n.group == group; });
         const SlurmNode& node = *first_of(group);
         part_.entry("node_group");
-        part_.value("name", toml_text(group), node.record->place());
-        part_.value("node", toml_text(kinds[group]), says(node));
-        part_.value("nodes", fmt::format("{}", count), node.record->place());
+        part_.quoted("name", group, node.record->place());
+        part_.quoted("node", kinds[group], says(node));
+        part_.whole("nodes", count, node.record->place());
     }
 }
 
@@ -262,9 +262,9 @@ void SlurmImport::add_partitions() {
     for (const SlurmPartition& p : cluster_.partitions) {
         const SlurmRecord& record = *p.record;
         part_.entry("partition");
-        part_.value("name", toml_text(p.name), record.place());
-        part_.value("first_node", fmt::format("{}", p.nodes.front()), record.origin("Nodes"));
-        part_.value("nodes", fmt::format("{}", p.nodes.size()), record.origin("Nodes"));
+        part_.quoted("name", p.name, record.place());
+        part_.whole("first_node", p.nodes.front(), record.origin("Nodes"));
+        part_.whole("nodes", p.nodes.size(), record.origin("Nodes"));
         add_limit(record, "limit_max", "MaxTime");
         add_limit(record, "limit_default", "DefaultTime");
         const std::string* most = record.find("maxtime");
@@ -283,7 +283,7 @@ void SlurmImport::add_partitions() {
             if (!value || *value < 0 || *value > UINT16_MAX) {
                 error(record, theirs, fmt::format("expected 0 to 65535, found '{}'", *text));
             } else {
-                part_.value(ours, fmt::format("{}", *value), record.origin(theirs));
+                part_.whole(ours, *value, record.origin(theirs));
             }
         }
         for (const auto& [key, value] : record.keys) {
@@ -295,8 +295,8 @@ void SlurmImport::add_partitions() {
                  {"preemptmode", "gracetime", "oversubscribe", "exclusive", "maxnodes", "minnodes",
                   "qos", "allowaccounts", "allowqos", "tresbillingweights", "reqresv"}) {
                 if (key == said) {
-                    part_.note(fmt::format("Not expressed: {}: {} of partition {}.", record.place(),
-                                           key + "=" + value, p.name));
+                    part_.note("Not expressed: {}: {} of partition {}.", record.place(),
+                               key + "=" + value, p.name);
                 }
             }
         }
@@ -309,7 +309,7 @@ void SlurmImport::add_copied(const CopiedKey& key) {
     const SlurmRecord* record =
         parameter != parameters_.end() ? global("SchedulerParameters") : global(lower);
     if (record == nullptr) {
-        return part_.left_out(fmt::format("{}: {}", key.theirs, key.otherwise));
+        return part_.left_out("{}: {}", key.theirs, key.otherwise);
     }
     const std::string& text =
         parameter != parameters_.end() ? parameter->second : *record->find(lower);
@@ -327,7 +327,7 @@ void SlurmImport::add_copied(const CopiedKey& key) {
         return part_.value(key.ours, fmt::format("\"{} s\"", *time.seconds), origin);
     }
     const auto value = whole_value(text);
-    if (value && *value == -1) return part_.note("Not expressed: " + origin + ".");
+    if (value && *value == -1) return part_.note("Not expressed: {}.", origin);
     if (!value || *value < 0) {
         return error(*record, key.theirs, fmt::format("expected a whole number, found '{}'", text));
     }
@@ -347,12 +347,12 @@ void SlurmImport::add_scheduler() {
     const SlurmRecord* priority = global("PriorityType");
     const SlurmRecord* backfill = global("SchedulerType");
     if (priority != nullptr && *priority->find("prioritytype") == "priority/basic") {
-        part_.note(fmt::format("{}: first come, first served within a partition: no weights.",
-                               priority->origin("PriorityType")));
+        part_.note("{}: first come, first served within a partition: no weights.",
+                   priority->origin("PriorityType"));
     } else if (priority == nullptr) {
         part_.left_out("PriorityType: priority/multifactor, in older releases priority/basic");
     }
-    part_.value("kind", "\"slurm\"", "it is Slurm's configuration");
+    part_.quoted("kind", "slurm", "it is Slurm's configuration");
     add_topology();
     add_copied("scheduler");
     part_.section("scheduler.backfill");
@@ -389,7 +389,7 @@ void SlurmImport::add_topology() {
         plugin != nullptr ? lower_case(*plugin->find("topologyplugin")) : std::string();
     const bool flat = plugin != nullptr && name != "topology/tree" && name != "topology/block";
     if (flat && yaml_.empty()) {
-        part_.value("topology", "\"none\"", plugin->origin("TopologyPlugin"));
+        part_.quoted("topology", "none", plugin->origin("TopologyPlugin"));
         return;
     }
     if (cluster_.leaves.empty()) {
@@ -412,7 +412,7 @@ void SlurmImport::add_topology() {
         }
     }
     part_.value("topology", cluster_.blocks ? "\"block\"" : "\"tree\"", largest->origin);
-    part_.value("nodes_per_leaf", fmt::format("{}", size),
+    part_.whole("nodes_per_leaf", size,
                 fmt::format("{}: {} has so many", largest->origin, largest->name));
     if (smaller.empty() || (smaller.size() == 1 && cluster_.leaves.back().nodes.size() < size))
         return;
@@ -432,7 +432,7 @@ void SlurmImport::add_preemption() {
             "partitions that preempt others can't be expressed: their tiers decide "
             "the order only",
             "give each partition's jobs a QOS, and scheduler.qos.preempts");
-        part_.note("Not expressed: " + type->origin("PreemptType") + ".");
+        part_.note("Not expressed: {}.", type->origin("PreemptType"));
     }
     if (mode == nullptr || is != "preempt/qos") return;
     for (const std::string& word : split_text(lower_case(*mode->find("preemptmode")), ',')) {
@@ -456,23 +456,22 @@ void SlurmImport::add_one_qos(const std::map<std::string, std::string>& row, int
         return fmt::format("{}:{}: {}={}", qos_file_, line, column, cell(column));
     };
     part_.entry("scheduler.qos");
-    part_.value("name", toml_text(cell("Name")), fmt::format("{}:{}", qos_file_, line));
+    part_.quoted("name", cell("Name"), fmt::format("{}:{}", qos_file_, line));
     const auto priority = whole_value(cell("Priority"));
     if (!priority || *priority < 0) {
         return diagnostics_.error(qos_file_, {line, 1}, "Priority",
                                   fmt::format("expected a number, found '{}'", cell("Priority")));
     }
-    part_.value("priority", fmt::format("{}", *priority), origin("Priority"));
+    part_.whole("priority", *priority, origin("Priority"));
     if (!cell("Preempt").empty()) {
-        part_.value("preempts", toml_text(cell("Preempt")), origin("Preempt"));
+        part_.quoted("preempts", cell("Preempt"), origin("Preempt"));
     }
     std::string mode = lower_case(cell("PreemptMode"));
     const bool own = mode == "cancel" || mode == "requeue" || mode == "off";
     if (own) {
-        part_.value("preempt_mode", toml_text(mode), origin("PreemptMode"));
+        part_.quoted("preempt_mode", mode, origin("PreemptMode"));
     } else if (!preempt_mode_.empty()) {
-        part_.value("preempt_mode", toml_text(preempt_mode_),
-                    global("PreemptMode")->origin("PreemptMode"));
+        part_.quoted("preempt_mode", preempt_mode_, global("PreemptMode")->origin("PreemptMode"));
     }
     for (const auto& [ours, theirs] :
          {std::pair{"grace", "GraceTime"}, {"exempt", "PreemptExemptTime"}}) {
@@ -486,14 +485,14 @@ void SlurmImport::add_one_qos(const std::map<std::string, std::string>& row, int
         if (!tres.starts_with(gpus)) continue;
         const auto most = whole_value(std::string_view(tres).substr(gpus.size()));
         if (most && *most > 0) {
-            part_.value("gpus_max", fmt::format("{}", *most), origin("GrpTRES"));
+            part_.whole("gpus_max", *most, origin("GrpTRES"));
         }
     }
     for (const char* other : {"MaxTRES", "MaxTRESPU", "MaxTRESPA", "MaxJobsPU", "MaxWall",
                               "GrpJobs", "UsageFactor", "Flags"}) {
         const std::string value = cell(other);
         if (value.empty() || value == "1.000000") continue;
-        part_.note(fmt::format("Not expressed: {}.", origin(other)));
+        part_.note("Not expressed: {}.", origin(other));
     }
 }
 
@@ -507,15 +506,15 @@ void SlurmImport::add_qos() {
 void SlurmImport::add_accounts() {
     for (const SlurmAccount& account : accounts_) {
         part_.entry("scheduler.account");
-        part_.value("name", toml_text(account.name), account.place);
-        part_.value("shares", fmt::format("{}", account.shares), account.place);
+        part_.quoted("name", account.name, account.place);
+        part_.whole("shares", account.shares, account.place);
     }
 }
 
 void SlurmImport::say_left_out() {
     for (const char* key : said_keys) {
         if (const SlurmRecord* record = global(key)) {
-            part_.note(fmt::format("Not expressed: {}.", record->origin(key)));
+            part_.note("Not expressed: {}.", record->origin(key));
         }
     }
     constexpr const char* ours[] = {"sched_interval", "default_queue_depth", "max_switch_wait",
@@ -523,12 +522,12 @@ void SlurmImport::say_left_out() {
                                     "bf_max_job_test"};
     for (const auto& [name, value] : parameters_) {
         if (std::find(std::begin(ours), std::end(ours), name) != std::end(ours)) continue;
-        part_.note(fmt::format("Not expressed: {}: {}{}{}.", global("SchedulerParameters")->place(),
-                               name, value.empty() ? "" : "=", value));
+        part_.note("Not expressed: {}: {}{}{}.", global("SchedulerParameters")->place(), name,
+                   value.empty() ? "" : "=", value);
     }
     for (const SlurmRecord& record : records_) {
         if (record.find("downnodes") != nullptr) {
-            part_.note(fmt::format("Not expressed: {}.", record.origin("DownNodes")));
+            part_.note("Not expressed: {}.", record.origin("DownNodes"));
         }
     }
     if (accounts_.empty()) {
@@ -572,8 +571,6 @@ void SlurmImport::run() {
 
 }  // namespace
 
-void import_slurm(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics) {
-    SlurmImport(options, part, diagnostics).run();
-}
+Import import_slurm = run_importer<SlurmImport>;
 
 }  // namespace railyard

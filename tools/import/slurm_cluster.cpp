@@ -7,17 +7,18 @@
 #include <set>
 
 #include "models/campaign/campaign.h"
+#include "tools/import/importers.h"
 #include "tools/import/text_file.h"
 
 namespace railyard {
 
 namespace {
 
-class ClusterReader {
+class ClusterReader : private Importer {
   public:
     ClusterReader(const std::vector<SlurmRecord>& records, const ImportOptions& options,
                   ImportedPart& part, Diagnostics& diagnostics)
-        : records_(records), options_(options), part_(part), diagnostics_(diagnostics) {}
+        : Importer(options, part, diagnostics), records_(records) {}
     SlurmCluster read();
 
   private:
@@ -44,9 +45,6 @@ class ClusterReader {
     }
 
     const std::vector<SlurmRecord>& records_;
-    const ImportOptions& options_;
-    ImportedPart& part_;
-    Diagnostics& diagnostics_;
     SlurmCluster out_;
     std::map<std::string, std::string> defaults_;  // of NodeName=DEFAULT
     std::map<std::string, const SlurmRecord*> defined_;
@@ -339,21 +337,19 @@ void ClusterReader::add_partition(const SlurmRecord& record) {
     const std::string* state = record.find("state");
     const std::string is = lower_case(state != nullptr ? *state : "up");
     if (out.nodes.empty() || is == "down" || is == "inactive") {
-        return part_.note(
-            fmt::format("Left out: partition {} of {}, {}.", name, record.place(),
-                        out.nodes.empty() ? "which has no node with GPUs" : "which is " + is));
+        return part_.note("Left out: partition {} of {}, {}.", name, record.place(),
+                          out.nodes.empty() ? "which has no node with GPUs" : "which is " + is);
     }
     out_.partitions.push_back(std::move(out));
 }
 
 void ClusterReader::say_left_out() {
     if (!without_gpus_.empty()) {
-        part_.note(fmt::format("Left out: {} nodes without GPUs: {}.", without_gpus_.size(),
-                               some_of(without_gpus_)));
+        part_.note("Left out: {} nodes without GPUs: {}.", without_gpus_.size(),
+                   some_of(without_gpus_));
     }
     if (!future_.empty()) {
-        part_.note(fmt::format("Left out: {} nodes with State=FUTURE: {}.", future_.size(),
-                               some_of(future_)));
+        part_.note("Left out: {} nodes with State=FUTURE: {}.", future_.size(), some_of(future_));
     }
     if (!cloud_.empty()) {
         const SlurmRecord& first = *defined_[cloud_.front()];

@@ -77,7 +77,6 @@ class SlurmEvents : private Importer {
     void say_lemons();
     void say_bursts();
 
-    std::string file_;
     std::string cluster_;
     std::vector<std::string> header_;
     std::map<std::string, std::vector<EventRow>> rows_;  // by node
@@ -111,8 +110,8 @@ bool has_word(const std::string& small, std::string_view words) {
 void SlurmEvents::bad(int line, std::string message, std::string help) {
     ++bad_;
     if (options_.skip_bad) return;
-    diagnostics_.error(file_, {line, 1}, "", std::move(message),
-                       help.empty() ? "--skip-bad counts such lines instead" : std::move(help));
+    error({line, 1}, "", std::move(message),
+          help.empty() ? "--skip-bad counts such lines instead" : std::move(help));
 }
 
 std::optional<std::size_t> SlurmEvents::column(const char* name) const {
@@ -127,9 +126,9 @@ void SlurmEvents::read_header(const FileLine& line) {
     if (header_.size() > 1 && header_.back().empty()) header_.pop_back();
     for (const char* name : {"nodename", "timestart", "timeend", "state", "reason"}) {
         if (column(name)) continue;
-        diagnostics_.error(file_, {line.number, 1}, name, "no column is called so",
-                           "sacctmgr -P show event Start=2026-01-01 End=now "
-                           "Format=Cluster,NodeName,TimeStart,TimeEnd,State,Reason,User,TRES");
+        error(line.at(), name, "no column is called so",
+              "sacctmgr -P show event Start=2026-01-01 End=now "
+              "Format=Cluster,NodeName,TimeStart,TimeEnd,State,Reason,User,TRES");
         return;
     }
 }
@@ -350,15 +349,14 @@ void SlurmEvents::settle(const Outage& outage) {
 // Node-days that the events come from: as given, or as the cluster's own rows count its nodes.
 double SlurmEvents::exposure() {
     if (options_.node_days) {
-        part_.note(fmt::format("Exposure: {:.6g} node-days, of --node-days.", *options_.node_days));
+        part_.note("Exposure: {:.6g} node-days, of --node-days.", *options_.node_days);
         return *options_.node_days;
     }
     if (counts_.empty()) {
-        diagnostics_.error(
-            file_, {}, "", "says nowhere how many nodes were watched: no rate without it",
-            "give --node-days (nodes times days), or print the cluster's own rows too: "
-            "sacctmgr -P show event Start=... Format=Cluster,NodeName,TimeStart,"
-            "TimeEnd,State,Reason,User,TRES");
+        error("says nowhere how many nodes were watched: no rate without it",
+              "give --node-days (nodes times days), or print the cluster's own rows too: "
+              "sacctmgr -P show event Start=... Format=Cluster,NodeName,TimeStart,"
+              "TimeEnd,State,Reason,User,TRES");
         return 1;
     }
     std::stable_sort(counts_.begin(), counts_.end(),
@@ -371,32 +369,27 @@ double SlurmEvents::exposure() {
                 86400 * static_cast<double>(counts_[i].second);
     }
     if (!(days > 0)) {
-        diagnostics_.error(file_, {}, "TRES", "the cluster's own rows cover no time",
-                           "give --node-days");
+        error(Position{}, "TRES", "the cluster's own rows cover no time", "give --node-days");
         return 1;
     }
-    part_.note(fmt::format(
-        "Exposure: {:.6g} node-days, of the nodes in {} rows of the cluster ({}: node={}).", days,
-        counts_.size(), counts_.front().first.place, counts_.front().second));
+    part_.note("Exposure: {:.6g} node-days, of the nodes in {} rows of the cluster ({}: node={}).",
+               days, counts_.size(), counts_.front().first.place, counts_.front().second);
     return days;
 }
 
 void SlurmEvents::say_window() {
     const double days = static_cast<double>(last_ - first_) / 86400;
-    part_.note(
-        fmt::format("Window: {:.4g} days from the first to the last time in the file.", days));
+    part_.note("Window: {:.4g} days from the first to the last time in the file.", days);
     if (days < 2.1) {
-        diagnostics_.warning(
-            file_, {}, "",
-            fmt::format("covers {:.2g} days: sacctmgr shows events since yesterday "
-                        "where no Start= is given",
-                        days),
-            "sacctmgr -P show event Start=2026-01-01 End=now ...");
+        warning(fmt::format("covers {:.2g} days: sacctmgr shows events since yesterday "
+                            "where no Start= is given",
+                            days),
+                "sacctmgr -P show event Start=2026-01-01 End=now ...");
     }
-    part_.note(fmt::format("{} rows of nodes merge into {} outages.",
-                           row_count_ - cluster_rows_ - power_rows_, outages_));
+    part_.note("{} rows of nodes merge into {} outages.", row_count_ - cluster_rows_ - power_rows_,
+               outages_);
     const auto say = [&](std::int64_t count, const char* what) {
-        if (count > 0) part_.note(fmt::format("{} {}.", count, what));
+        if (count > 0) part_.note("{} {}.", count, what);
     };
     say(planned_, "outages were planned (maintenance, reboots, a cold start) and are no failures");
     say(only_drained_, "drains ended before the node was empty: no outage");
@@ -406,9 +399,9 @@ void SlurmEvents::say_window() {
     say(bad_, "malformed lines were skipped");
     if (outages_ > 0 && silent_only_ > 0) {
         part_.note(
-            fmt::format("{:.0f} % of outages say 'Not responding' only: their cause is not known, "
-                        "and is kept as one.",
-                        100.0 * static_cast<double>(silent_only_) / static_cast<double>(outages_)));
+            "{:.0f} % of outages say 'Not responding' only: their cause is not known, "
+            "and is kept as one.",
+            100.0 * static_cast<double>(silent_only_) / static_cast<double>(outages_));
     }
 }
 
@@ -425,10 +418,10 @@ void SlurmEvents::say_lemons() {
             lemons.push_back(fmt::format("{} ({})", node, count));
     }
     if (lemons.empty()) return;
-    part_.note(fmt::format(
+    part_.note(
         "Lemons: {} of {:.0f} nodes fail more often than chance has it (P < 5 % for the "
         "whole cluster): {}. failures.lemon can say so.",
-        lemons.size(), nodes, some_of(lemons)));
+        lemons.size(), nodes, some_of(lemons));
 }
 
 // Several nodes within five minutes have one cause.
@@ -453,10 +446,10 @@ void SlurmEvents::say_bursts() {
         }
     }
     if (bursts == 0) return;
-    part_.note(fmt::format(
+    part_.note(
         "Bursts: {} times {} or more nodes went within 5 minutes (at most {}): they are "
         "counted node by node; failures.cause.domain can say what they share.",
-        bursts, nodes_min, largest));
+        bursts, nodes_min, largest);
 }
 
 void SlurmEvents::run() {
@@ -464,8 +457,8 @@ void SlurmEvents::run() {
     for (const std::string& file : options_.files) read(file);
     diagnostics_.raise_if_any();
     if (row_count_ == 0) {
-        return diagnostics_.error(file_, {}, "", "has no event",
-                                  "sacctmgr shows events since yesterday unless Start= says more");
+        return error("has no event",
+                     "sacctmgr shows events since yesterday unless Start= says more");
     }
     chain_rows();
     const double node_days = exposure();
@@ -475,9 +468,8 @@ void SlurmEvents::run() {
     say_bursts();
     if (causes_.empty()) {
         const CountedRate none = counted_rate(0, node_days);
-        return part_.note(
-            fmt::format("No failure in {:.6g} node-days: at most {:.3g} a node-day with 95 %.",
-                        node_days, none.high));
+        return part_.note("No failure in {:.6g} node-days: at most {:.3g} a node-day with 95 %.",
+                          node_days, none.high);
     }
     part_.left_out("failures that end a job and leave its node in use");
     part_.left_out("detection: an outage begins where Slurm noticed");
@@ -486,9 +478,6 @@ void SlurmEvents::run() {
 
 }  // namespace
 
-void import_slurm_events(const ImportOptions& options, ImportedPart& part,
-                         Diagnostics& diagnostics) {
-    SlurmEvents(options, part, diagnostics).run();
-}
+Import import_slurm_events = run_importer<SlurmEvents>;
 
 }  // namespace railyard

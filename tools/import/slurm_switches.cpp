@@ -60,9 +60,9 @@ void take_leaves(const std::vector<LogicalSwitch>& switches, SlurmCluster& clust
     }
     const std::size_t above = switches.size() - cluster.leaves.size();
     if (above > 0) {
-        part.note(fmt::format(
+        part.note(
             "Left out: {} switches above the leaves. Slurm's tree has no cables, ports or rails.",
-            above));
+            above);
     }
 }
 
@@ -168,8 +168,8 @@ void TopologyYaml::read() {
                         : block != nullptr ? block->find("blocks")
                                            : nullptr;
     if (list == nullptr) {
-        return part_.note(fmt::format("{}:{}: neither a tree nor blocks: no leaves are imported.",
-                                      file_, topology->at.line));
+        return part_.note("{}:{}: neither a tree nor blocks: no leaves are imported.", file_,
+                          topology->at.line);
     }
     cluster_.blocks = block != nullptr;
     read_list(*list, block != nullptr ? "block" : "switch");

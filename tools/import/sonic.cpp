@@ -47,7 +47,6 @@ class Sonic : private Importer {
     void say_cables();
     bool is_mellanox() const;
 
-    std::string file_;
     std::map<std::string, std::map<std::string, Record>> db_;
     int priority_ = 3;
 };
@@ -63,20 +62,17 @@ void Sonic::read() {
     const std::size_t first = text.find_first_not_of(" \t\r\n");
     if (first != std::string::npos && (text[first] == '<' || text[first] == '#')) {
         const bool graph = text[first] == '<';
-        return diagnostics_.error(
-            file_, {}, "",
-            graph ? "a minigraph: one switch's cables and sessions, not its buffers"
-                  : "a table of headroom by speed and cable, not what a switch has set",
-            "give the switch's /etc/sonic/config_db.json");
+        return error(graph ? "a minigraph: one switch's cables and sessions, not its buffers"
+                           : "a table of headroom by speed and cable, not what a switch has set",
+                     "give the switch's /etc/sonic/config_db.json");
     }
     const Document document = parse_json(text, file_, diagnostics_);
     if (!diagnostics_.ok()) return;
     for (const auto& [name, value] : document.root.members) {
         if (value.kind != Value::Kind::table) continue;
         if (name.starts_with("SAMPLE_CONFIG_DB")) {
-            return diagnostics_.error(
-                file_, value.at, name, "is one of several configurations in a file",
-                "give the configuration of one switch: /etc/sonic/config_db.json");
+            return error(value.at, name, "is one of several configurations in a file",
+                         "give the configuration of one switch: /etc/sonic/config_db.json");
         }
         const std::size_t bar = name.find('|');
         if (bar != std::string::npos) {
@@ -88,7 +84,7 @@ void Sonic::read() {
         }
     }
     if (!db_.contains("PORT")) {
-        diagnostics_.error(file_, {1, 1}, "PORT", "is missing: is this a config_db.json?");
+        error({1, 1}, "PORT", "is missing: is this a config_db.json?");
     }
 }
 
@@ -107,8 +103,8 @@ std::optional<double> Sonic::number(const std::string& path, const Field* field,
     if (field == nullptr) return std::nullopt;
     const auto value = real_value(field->text);
     if (value && *value >= least && *value <= most) return value;
-    diagnostics_.error(file_, {field->line, 1}, path,
-                       fmt::format("expected {:g} to {:g}, found '{}'", least, most, field->text));
+    error({field->line, 1}, path,
+          fmt::format("expected {:g} to {:g}, found '{}'", least, most, field->text));
     return std::nullopt;
 }
 
@@ -150,8 +146,7 @@ std::string Sonic::common(const std::string& table, const char* field, int prior
         std::vector<std::string> others;
         for (const auto& [name, count] : seen)
             others.push_back(fmt::format("{} ({})", name, count));
-        part_.note(
-            fmt::format("Ports differ in {}: {}; that of most is taken.", what, some_of(others)));
+        part_.note("Ports differ in {}: {}; that of most is taken.", what, some_of(others));
     }
     return best;
 }
@@ -168,24 +163,23 @@ void Sonic::add_pfc() {
     }
     part_.section("fabric.compute.pfc");
     if (enabled == nullptr) {
-        diagnostics_.warning(file_, {}, "PORT_QOS_MAP",
-                             "no port has pfc_enable: PFC is off, whatever BUFFER_PG says");
+        warning(Position{}, "PORT_QOS_MAP",
+                "no port has pfc_enable: PFC is off, whatever BUFFER_PG says");
         part_.value("enabled", "false", fmt::format("{}: no PORT_QOS_MAP has pfc_enable", file_));
         return;
     }
     const std::vector<std::string> priorities = split_text(enabled->text, ',');
     const auto first = whole_value(priorities.front());
     if (!first || *first < 0 || *first > 7) {
-        return diagnostics_.error(
-            file_, {enabled->line, 1}, path,
-            fmt::format("expected priorities 0 to 7, found '{}'", enabled->text));
+        return error({enabled->line, 1}, path,
+                     fmt::format("expected priorities 0 to 7, found '{}'", enabled->text));
     }
     priority_ = static_cast<int>(*first);
     part_.value("enabled", "true", origin(path + " pfc_enable", *enabled));
-    part_.value("priority", fmt::format("{}", priority_), origin(path + " pfc_enable", *enabled));
+    part_.whole("priority", priority_, origin(path + " pfc_enable", *enabled));
     if (priorities.size() > 1) {
-        part_.note(fmt::format("Lossless are priorities {}; a job here uses one, {}.",
-                               enabled->text, priority_));
+        part_.note("Lossless are priorities {}; a job here uses one, {}.", enabled->text,
+                   priority_);
     }
 }
 
@@ -210,13 +204,13 @@ void Sonic::add_headroom(const std::string& profile) {
         part_.value("headroom", fmt::format("\"{:.0f} B\"", *xoff),
                     origin(path + " xoff", *find("BUFFER_PROFILE", profile, "xoff")));
     } else {
-        part_.left_out(path + " xoff: headroom by SONiC's formula");
+        part_.left_out("{} xoff: headroom by SONiC's formula", path);
     }
     if (const auto offset = number(path, find("BUFFER_PROFILE", profile, "xon_offset"), 0, most)) {
         part_.value("resume_offset", fmt::format("\"{:.0f} B\"", *offset),
                     origin(path + " xon_offset", *find("BUFFER_PROFILE", profile, "xon_offset")));
     } else {
-        part_.left_out(path + " xon_offset");
+        part_.left_out("{} xon_offset", path);
     }
 }
 
@@ -226,12 +220,12 @@ void Sonic::add_buffers() {
         common("BUFFER_PG", "profile", priority_, "the profile of their lossless class");
     const bool dynamic = profile == "NULL" || profile.empty();
     if (!dynamic && !db_["BUFFER_PROFILE"].contains(profile)) {
-        return diagnostics_.error(file_, {}, "BUFFER_PG",
-                                  fmt::format("no BUFFER_PROFILE is called '{}'", profile));
+        return error(Position{}, "BUFFER_PG",
+                     fmt::format("no BUFFER_PROFILE is called '{}'", profile));
     }
     if (dynamic) {
-        diagnostics_.warning(
-            file_, {}, "BUFFER_PG",
+        warning(
+            Position{}, "BUFFER_PG",
             fmt::format("class {} has no profile: the switch computes its headroom (buffer_model "
                         "dynamic)",
                         priority_),
@@ -258,7 +252,7 @@ void Sonic::add_buffers() {
         part_.value("alpha", fmt::format("{}", std::exp2(std::round(*th))),
                     origin(path + " dynamic_th", *exponent) + ": 2 to that power");
     } else {
-        part_.left_out(path + " dynamic_th");
+        part_.left_out("{} dynamic_th", path);
     }
     const Field* size = find("BUFFER_PROFILE", profile, "size");
     const Field* xoff = find("BUFFER_PROFILE", profile, "xoff");
@@ -279,7 +273,7 @@ void Sonic::add_ecn() {
         common("QUEUE", "wred_profile", priority_, "the WRED profile of their queue");
     const Field* ecn = find("WRED_PROFILE", profile, "ecn");
     if (profile.empty() || ecn == nullptr || ecn->text == "ecn_none") {
-        return part_.left_out(fmt::format("ECN: no WRED_PROFILE marks queue {}", priority_));
+        return part_.left_out("ECN: no WRED_PROFILE marks queue {}", priority_);
     }
     part_.section("fabric.compute.ecn");
     const std::string path = "WRED_PROFILE|" + profile;
@@ -333,10 +327,10 @@ void Sonic::add_watchdog() {
     if (action == port->end()) return;
     const std::string is = action->second.text;
     if (is != "drop" && is != "forward" && is != "alert") {
-        return diagnostics_.error(file_, {action->second.line, 1}, path,
-                                  fmt::format("expected drop, forward or alert, found '{}'", is));
+        return error({action->second.line, 1}, path,
+                     fmt::format("expected drop, forward or alert, found '{}'", is));
     }
-    part_.value("action", toml_text(is), origin(path + " action", action->second));
+    part_.quoted("action", is, origin(path + " action", action->second));
 }
 
 void Sonic::say_cables() {
@@ -348,9 +342,9 @@ void Sonic::say_cables() {
     for (const auto& [length, count] : lengths)
         all.push_back(fmt::format("{} ({})", length, count));
     if (!all.empty()) {
-        part_.note(fmt::format(
+        part_.note(
             "CABLE_LENGTH has {}: classes that headroom is looked up by, not lengths of cables.",
-            some_of(all)));
+            some_of(all));
     }
     std::map<std::string, int> speeds;
     for (const auto& [port, record] : db_["PORT"]) {
@@ -361,22 +355,18 @@ void Sonic::say_cables() {
     }
     all.clear();
     for (const auto& [speed, count] : speeds) all.push_back(fmt::format("{} of {}", count, speed));
-    part_.note(fmt::format("Ports: {}.", some_of(all)));
+    part_.note("Ports: {}.", some_of(all));
 }
 
 void Sonic::run() {
-    file_ = options_.files.front();
-    if (options_.files.size() > 1) {
-        return diagnostics_.error(options_.files[1], {}, "",
-                                  "a second switch: all are set up as one here", "give one");
-    }
+    take_one_file("a second switch: all are set up as one here", "give one");
     const std::vector<FileLine> lines = read_lines(file_, diagnostics_);
     diagnostics_.raise_if_any();
     read();
     diagnostics_.raise_if_any();
     const Field* sku = find("DEVICE_METADATA", "localhost", "hwsku");
     part_.section("fabric.compute");
-    part_.value("kind", "\"roce\"", sku != nullptr ? origin("DEVICE_METADATA hwsku", *sku) : file_);
+    part_.quoted("kind", "roce", sku != nullptr ? origin("DEVICE_METADATA hwsku", *sku) : file_);
     add_pfc();
     add_buffers();
     add_ecn();
@@ -388,8 +378,6 @@ void Sonic::run() {
 
 }  // namespace
 
-void import_sonic(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics) {
-    Sonic(options, part, diagnostics).run();
-}
+Import import_sonic = run_importer<Sonic>;
 
 }  // namespace railyard

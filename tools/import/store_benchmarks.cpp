@@ -96,7 +96,7 @@ void Fio::run() {
     const Value* jobs = clients != nullptr ? clients : stated_list(document.root, "jobs");
     const bool is_fio = document.root.find("fio version") != nullptr;
     if (jobs == nullptr || !is_fio) {
-        error({}, "", "is not fio's JSON: no 'fio version' and 'jobs'",
+        error("is not fio's JSON: no 'fio version' and 'jobs'",
               "fio --output-format=json --output=mine.json");
         diagnostics_.raise_if_any();
     }
@@ -132,8 +132,7 @@ void Io500::read_result(const FileLine& line) {
     const auto value = size > 3 ? real_value(at[2]) : std::nullopt;
     const bool bandwidth = size > 3 && (at[3] == "GiB/s" || at[3] == "GB/s");
     if (!value || *value < 0 || (!bandwidth && at[3] != "kIOPS")) {
-        return error({line.number, 1}, "", "expected [RESULT] PHASE NUMBER GiB/s or kIOPS",
-                     "cut off?");
+        return error(line.at(), "", "expected [RESULT] PHASE NUMBER GiB/s or kIOPS", "cut off?");
     }
     ++results_;
     const std::string& phase = at[1];
@@ -160,7 +159,7 @@ void Io500::run() {
         return line.text.find("[RESULT]") != std::string::npos;
     };
     if (std::ranges::none_of(lines, is_result)) {
-        error({}, "", "has no [RESULT] of io500", "what io500 prints, or result_summary.txt");
+        error("has no [RESULT] of io500", "what io500 prints, or result_summary.txt");
         diagnostics_.raise_if_any();
     }
     hosts_ = hosts(0);
@@ -169,9 +168,9 @@ void Io500::run() {
         if (is_result(line)) read_result(line);
         if (line.text.find("[SCORE") != std::string::npos &&
             line.text.find("INVALID") != std::string::npos) {
-            diagnostics_.warning(file_, {line.number, 1}, "SCORE",
-                                 "io500 says that the run is invalid, as of one that is too short",
-                                 "phases of 300 s or more tell of the store, not of caches");
+            warning(line.at(), "SCORE",
+                    "io500 says that the run is invalid, as of one that is too short",
+                    "phases of 300 s or more tell of the store, not of caches");
         }
         if (diagnostics_.errors().size() > 20) break;
     }
@@ -205,15 +204,14 @@ void Dlio::add_rate(const Value& metric, const char* key, const char* id, StoreO
 void Dlio::run() {
     const std::string text = read_file(file_);
     if (text.starts_with(std::string("\0\5\x16\7", 4))) {
-        error({}, "", "is what macOS keeps beside a file ('._summary.json')",
-              "give summary.json itself");
+        error("is what macOS keeps beside a file ('._summary.json')", "give summary.json itself");
         diagnostics_.raise_if_any();
     }
     const Document document = parse_json(text, file_, diagnostics_);
     diagnostics_.raise_if_any();
     const Value* metric = document.root.find("metric");
     if (metric == nullptr || metric->kind != Value::Kind::table) {
-        error({}, "metric", "is not a summary of DLIO: it has no 'metric'",
+        error(Position{}, "metric", "is not a summary of DLIO: it has no 'metric'",
               "summary.json of a run");
         diagnostics_.raise_if_any();
     }
@@ -239,8 +237,8 @@ void Dlio::run() {
     add_rate(*metric, "load_checkpoint_io_mean_GB_per_second", "loads", StoreOperation::read,
              bytes_of_gib, false);
     if (utilisation > 0) {
-        part_.note(fmt::format("{} accelerators were {:.2f} % busy; MB are 2^20 bytes there.",
-                               stated_number(document.root, "num_accelerators"), utilisation));
+        part_.note("{} accelerators were {:.2f} % busy; MB are 2^20 bytes there.",
+                   stated_number(document.root, "num_accelerators"), utilisation);
     }
     finish("which workload it was, and how it reads");
 }
@@ -292,18 +290,18 @@ void Elbencho::run() {
         if (fields.front() == "ISO date") {
             header = fields;
             if (std::ranges::find(header, "MiB/s [last]") == header.end()) {
-                error({line.number, 1}, "MiB/s [last]", "no such column: is it elbencho's CSV?");
+                error(line.at(), "MiB/s [last]", "no such column: is it elbencho's CSV?");
             }
             continue;
         }
         if (header.empty()) {
-            error({line.number, 1}, "", "expected elbencho's header, 'ISO date,label,...'",
+            error(line.at(), "", "expected elbencho's header, 'ISO date,label,...'",
                   "elbencho --csvfile mine.csv");
             break;
         }
         // The command comes last, with commas of its own.
         if (fields.size() < header.size()) {
-            error({line.number, 1}, "",
+            error(line.at(), "",
                   fmt::format("{} fields where the header has {}: cut off?", fields.size(),
                               header.size()));
             continue;
@@ -318,20 +316,9 @@ void Elbencho::run() {
 
 }  // namespace
 
-void import_fio(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics) {
-    Fio(options, part, diagnostics).run();
-}
-
-void import_io500(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics) {
-    Io500(options, part, diagnostics).run();
-}
-
-void import_dlio(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics) {
-    Dlio(options, part, diagnostics).run();
-}
-
-void import_elbencho(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics) {
-    Elbencho(options, part, diagnostics).run();
-}
+Import import_fio = run_importer<Fio>;
+Import import_io500 = run_importer<Io500>;
+Import import_dlio = run_importer<Dlio>;
+Import import_elbencho = run_importer<Elbencho>;
 
 }  // namespace railyard

@@ -79,7 +79,8 @@ as = "at_least"
 
 void StoreTable::add(const StoreRun& run) {
     if (!(run.bytes_per_s > 0) || !std::isfinite(run.bytes_per_s)) {
-        return error({}, run.id, "expected a rate of more than 0", "has the run ended well?");
+        return error(Position{}, run.id, "expected a rate of more than 0",
+                     "has the run ended well?");
     }
     const char* operation = run.operation == StoreOperation::write ? "write"
                             : run.at_least                         ? "read_at_least"
@@ -95,11 +96,10 @@ void StoreTable::pass_over(const std::string& what, const std::string& why) {
 std::int64_t StoreTable::hosts(std::int64_t said) {
     const std::int64_t count = options_.hosts.value_or(said);
     if (count < 1) {
-        error({}, "", "nothing says how many nodes took part", "--hosts 10");
+        error("nothing says how many nodes took part", "--hosts 10");
     }
     if (options_.hosts && said > 0 && said != count) {
-        diagnostics_.warning(file_, {}, "",
-                             fmt::format("says that {} nodes took part, --hosts {}", said, count));
+        warning(fmt::format("says that {} nodes took part, --hosts {}", said, count));
     }
     return count;
 }
@@ -107,7 +107,7 @@ std::int64_t StoreTable::hosts(std::int64_t said) {
 void StoreTable::finish(const std::string& else_missing) {
     diagnostics_.raise_if_any();
     if (rows_.empty()) {
-        error({}, "", "has nothing that the program has a figure for",
+        error("has nothing that the program has a figure for",
               passed_over_.empty() ? "" : some_of(passed_over_));
         diagnostics_.raise_if_any();
     }
@@ -117,8 +117,8 @@ void StoreTable::finish(const std::string& else_missing) {
         "say in "
         "it which store it was.");
     part_.left_out("the store: what it is, its servers, drives, protection and caches");
-    if (!else_missing.empty()) part_.left_out(else_missing);
-    for (const std::string& what : passed_over_) part_.note("Not a row: " + what);
+    if (!else_missing.empty()) part_.left_out("{}", else_missing);
+    for (const std::string& what : passed_over_) part_.note("Not a row: {}", what);
     part_.row("id,program,operation,hosts,GBps,source");
     for (const std::string& row : rows_) part_.row(row);
     const std::string node =

@@ -25,17 +25,11 @@ class StoreTable : protected Importer {
   public:
     StoreTable(const char* program, const ImportOptions& options, ImportedPart& part,
                Diagnostics& diagnostics)
-        : Importer(options, part, diagnostics), program_(program), file_(options.files.front()) {
-        if (options.files.size() == 1) return;
-        diagnostics_.error(options.files[1], {}, "",
-                           "a second file: give one, and join the tables");
-        diagnostics_.raise_if_any();
+        : Importer(options, part, diagnostics), program_(program) {
+        take_one_file("a second file: give one, and join the tables");
     }
 
   protected:
-    void error(Position at, const std::string& path, std::string message, std::string help = {}) {
-        diagnostics_.error(file_, at, path, std::move(message), std::move(help));
-    }
     void add(const StoreRun& run);
     // Something measured that no row of the table can say.
     void pass_over(const std::string& what, const std::string& why);
@@ -45,7 +39,6 @@ class StoreTable : protected Importer {
     void finish(const std::string& else_missing);
 
     std::string program_;
-    std::string file_;
 
   private:
     std::vector<std::string> rows_;

@@ -13,6 +13,7 @@ namespace railyard {
 struct FileLine {
     int number = 0;
     std::string text;  // without the end of line
+    Position at() const { return {number, 1}; }
 };
 
 // The file's lines. A template ({{ }}, {% %}) or something blacked out (<redacted>) is reported where it

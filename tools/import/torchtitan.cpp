@@ -36,7 +36,6 @@ class TorchTitan : private Importer {
     void add_checkpoints();
     void say_left_out();
 
-    std::string file_;
     Document document_;
     std::set<std::string> read_;
 };
@@ -54,8 +53,8 @@ std::int64_t TorchTitan::count(const char* table, const char* key, std::int64_t 
     }
     constexpr std::int64_t most = 1'000'000;
     if (value->kind != Value::Kind::integer || value->integer < 1 || value->integer > most) {
-        diagnostics_.error(file_, value->at, fmt::format("{}.{}", table, key),
-                           fmt::format("expected 1 or more, found {}", value->describe()));
+        error(value->at, fmt::format("{}.{}", table, key),
+              fmt::format("expected 1 or more, found {}", value->describe()));
         return otherwise;
     }
     return value->integer;
@@ -63,7 +62,7 @@ std::int64_t TorchTitan::count(const char* table, const char* key, std::int64_t 
 
 void TorchTitan::copy(const char* ours, const char* table, const char* key) {
     const std::int64_t found = count(table, key, 0);
-    if (found > 0) part_.value(ours, fmt::format("{}", found), origin(*find(table, key), key));
+    if (found > 0) part_.whole(ours, found, origin(*find(table, key), key));
 }
 
 void TorchTitan::add_split() {
@@ -88,29 +87,26 @@ void TorchTitan::add_sharding() {
                 shard != nullptr
                     ? origin(*shard, key.c_str())
                     : fmt::format("not in the file: {} = -1, torchtitan's default", key));
-    if (shard == nullptr) part_.left_out(key + ": -1, torchtitan's default");
+    if (shard == nullptr) part_.left_out("{}: -1, torchtitan's default", key);
     if (copies == 1) return;
     const Value* replicate = find("parallelism", "data_parallel_replicate_degree");
     if (ranks == 0) {
-        return diagnostics_.error(
-            file_, replicate->at, "parallelism.data_parallel_replicate_degree",
-            fmt::format("{} groups share what -1 leaves, which hangs on the GPUs", copies),
-            "write data_parallel_shard_degree as a number");
+        return error(replicate->at, "parallelism.data_parallel_replicate_degree",
+                     fmt::format("{} groups share what -1 leaves, which hangs on the GPUs", copies),
+                     "write data_parallel_shard_degree as a number");
     }
     const std::int64_t context = count("parallelism", "context_parallel_degree", 1);
-    part_.value("shard_ranks", fmt::format("{}", ranks * context),
-                origin(*shard, key.c_str()) + ", x context");
+    part_.whole("shard_ranks", ranks * context, origin(*shard, key.c_str()) + ", x context");
 }
 
 void TorchTitan::add_schedule(std::int64_t stages) {
     const Value* schedule = find("parallelism", "pipeline_parallel_schedule");
     if (stages == 1 || schedule == nullptr || schedule->text == "1F1B") return;
-    diagnostics_.error(
-        file_, schedule->at, "parallelism.pipeline_parallel_schedule",
-        fmt::format("'{}' can't be imported: its virtual stages hang on the number of "
-                    "layers, which is not in this file",
-                    schedule->text),
-        "import it as 1F1B, and give job.parallel.interleave beside it");
+    error(schedule->at, "parallelism.pipeline_parallel_schedule",
+          fmt::format("'{}' can't be imported: its virtual stages hang on the number of "
+                      "layers, which is not in this file",
+                      schedule->text),
+          "import it as 1F1B, and give job.parallel.interleave beside it");
 }
 
 void TorchTitan::add_batch(std::int64_t stages) {
@@ -131,12 +127,12 @@ void TorchTitan::add_batch(std::int64_t stages) {
         const std::int64_t copies = count("parallelism", "data_parallel_replicate_degree", 1);
         const Value* size = find("training", "local_batch_size");
         if (shard == 0) {
-            return diagnostics_.error(
-                file_, size->at, "training.local_batch_size",
+            return error(
+                size->at, "training.local_batch_size",
                 fmt::format("{} sequences of each replica, whose number hangs on the GPUs", local),
                 "write global_batch_size, or data_parallel_shard_degree as a number");
         }
-        part_.value("global_batch", fmt::format("{}", local * shard * copies),
+        part_.whole("global_batch", local * shard * copies,
                     origin(*size, "local_batch_size") + ", x replicas");
     }
     if (local == 0) part_.left_out("training.local_batch_size");
@@ -148,12 +144,11 @@ void TorchTitan::add_kernels() {
         if (mode->text == "full" || mode->text == "none") {
             part_.value("recompute", fmt::format("\"{}\"", mode->text), origin(*mode, "mode"));
         } else {
-            diagnostics_.warning(
-                file_, mode->at, "activation_checkpoint.mode",
-                fmt::format("'{}' is by operation or by layer, which no plan can say",
-                            visible(mode->text)),
-                "job.parallel.recompute is left to you");
-            part_.left_out(origin(*mode, "mode") + " can't be said: job.parallel.recompute");
+            warning(mode->at, "activation_checkpoint.mode",
+                    fmt::format("'{}' is by operation or by layer, which no plan can say",
+                                visible(mode->text)),
+                    "job.parallel.recompute is left to you");
+            part_.left_out("{} can't be said: job.parallel.recompute", origin(*mode, "mode"));
         }
     } else {
         part_.left_out("activation_checkpoint.mode");
@@ -167,8 +162,8 @@ void TorchTitan::add_kernels() {
     if (converters == nullptr) return;
     for (const Value& each : converters->items) {
         if (each.text != "float8") continue;
-        part_.value("precision", "\"fp8\"",
-                    fmt::format("{}:{}: converters has float8", file_, converters->at.line));
+        part_.quoted("precision", "fp8",
+                     fmt::format("{}:{}: converters has float8", file_, converters->at.line));
     }
 }
 
@@ -177,7 +172,7 @@ void TorchTitan::add_checkpoints() {
     if (enable == nullptr) return part_.left_out("checkpoint.enable");
     part_.section("job.checkpoint");
     if (enable->integer == 0) {
-        return part_.value("mode", "\"none\"", origin(*enable, "checkpoint.enable"));
+        return part_.quoted("mode", "none", origin(*enable, "checkpoint.enable"));
     }
     const Value* mode = find("checkpoint", "async_mode");
     if (mode != nullptr) {
@@ -195,27 +190,24 @@ void TorchTitan::add_checkpoints() {
 void TorchTitan::say_left_out() {
     const Value* name = find("model", "name");
     const Value* flavor = find("model", "flavor");
-    part_.left_out(fmt::format("the model, whose shape is code: job.model for {} {}",
-                               name != nullptr ? name->text : "it",
-                               flavor != nullptr ? flavor->text : ""));
+    part_.left_out("the model, whose shape is code: job.model for {} {}",
+                   name != nullptr ? name->text : "it", flavor != nullptr ? flavor->text : "");
     part_.left_out("nodes and GPUs, which the launcher says");
     const Value* plan = document_.root.find("parallelism");
     for (const auto& [key, value] : plan->members) {
         if (!read_.contains("parallelism." + key)) {
-            part_.note(fmt::format("Not expressed: {}", origin(value, key.c_str())));
+            part_.note("Not expressed: {}", origin(value, key.c_str()));
         }
     }
 }
 
 void TorchTitan::run() {
-    file_ = options_.files.front();
     document_ = parse_document(read_file(file_), file_, diagnostics_);
     diagnostics_.raise_if_any();
     const Value* plan = document_.root.find("parallelism");
     if (plan == nullptr || plan->kind != Value::Kind::table) {
-        diagnostics_.error(
-            file_, {}, "parallelism", "is missing: the plan of a torchtitan run",
-            "is this a train_configs/*.toml of torchtitan, before it became Python?");
+        error(Position{}, "parallelism", "is missing: the plan of a torchtitan run",
+              "is this a train_configs/*.toml of torchtitan, before it became Python?");
         return;
     }
     part_.section("job.parallel");
@@ -227,8 +219,6 @@ void TorchTitan::run() {
 
 }  // namespace
 
-void import_torchtitan(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics) {
-    TorchTitan(options, part, diagnostics).run();
-}
+Import import_torchtitan = run_importer<TorchTitan>;
 
 }  // namespace railyard

@@ -22,17 +22,14 @@ class JsonTrace : protected Importer {
     void bad(const Value& at, std::string message);
     void finish();
 
-    std::string file_;
     std::vector<ImportedJob> jobs_;
     TraceCounts counts_;
 };
 
 Document JsonTrace::document() {
-    file_ = options_.files.front();
     std::string text = read_file(file_);
     if (text.starts_with("version https://git-lfs")) {
-        diagnostics_.error(file_, {1, 1}, "", "is a pointer of git-lfs, not the data",
-                           "git lfs pull");
+        error({1, 1}, "", "is a pointer of git-lfs, not the data", "git lfs pull");
         diagnostics_.raise_if_any();
     }
     // A scenario's tree begins with a table.
@@ -48,7 +45,7 @@ Document JsonTrace::document() {
 void JsonTrace::bad(const Value& at, std::string message) {
     ++counts_.bad;
     if (options_.skip_bad || diagnostics_.errors().size() > 20) return;
-    diagnostics_.error(file_, at.at, "", std::move(message), "--skip-bad counts such jobs instead");
+    error(at.at, "", std::move(message), "--skip-bad counts such jobs instead");
 }
 
 void JsonTrace::finish() {
@@ -112,13 +109,12 @@ void Philly::run() {
     const Document all = document();
     const Value* items = all.root.find("items");
     if (items == nullptr) {
-        return diagnostics_.error(file_, {1, 1}, "",
-                                  "expected a list of jobs: cluster_job_log of Philly");
+        return error({1, 1}, "", "expected a list of jobs: cluster_job_log of Philly");
     }
     for (const Value& job : items->items) read_job(job);
     if (retries_ > 0) {
-        part_.note(fmt::format(
-            "{} attempts were retries: a job's duration is that of all its attempts.", retries_));
+        part_.note("{} attempts were retries: a job's duration is that of all its attempts.",
+                   retries_);
     }
     part_.note("Times have no zone.");
     finish();
@@ -215,29 +211,22 @@ void Kueue::run() {
     const Document all = document();
     const Value* items = all.root.find("items");
     if (items == nullptr) {
-        return diagnostics_.error(file_, {1, 1}, "items",
-                                  "is missing: kubectl get workloads -A -o json has it");
+        return error({1, 1}, "items", "is missing: kubectl get workloads -A -o json has it");
     }
     for (const Value& workload : items->items) read_workload(workload);
     part_.note(
         "Kueue keeps the last change of each condition only, and forgets what has finished: a job "
         "that "
         "was evicted is there with its last run.");
-    if (evicted_ > 0) part_.note(fmt::format("{} workloads were evicted or requeued.", evicted_));
+    if (evicted_ > 0) part_.note("{} workloads were evicted or requeued.", evicted_);
     if (slices_ > 0)
-        part_.note(
-            fmt::format("{} workloads ask for slices of MIG, which are not counted.", slices_));
+        part_.note("{} workloads ask for slices of MIG, which are not counted.", slices_);
     finish();
 }
 
 }  // namespace
 
-void import_philly(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics) {
-    Philly(options, part, diagnostics).run();
-}
-
-void import_kueue(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics) {
-    Kueue(options, part, diagnostics).run();
-}
+Import import_philly = run_importer<Philly>;
+Import import_kueue = run_importer<Kueue>;
 
 }  // namespace railyard

@@ -149,18 +149,14 @@ void Pai::run() {
     part_.note(
         "A job is submitted at its start_time and runs from its first task's start to its end.");
     if (shares_ > 0) {
-        part_.note(fmt::format("{} jobs ask for parts of GPUs: each instance gets whole ones here.",
-                               shares_));
+        part_.note("{} jobs ask for parts of GPUs: each instance gets whole ones here.", shares_);
     }
-    if (without_tasks_ > 0)
-        part_.note(fmt::format("{} jobs have no task in the other file.", without_tasks_));
+    if (without_tasks_ > 0) part_.note("{} jobs have no task in the other file.", without_tasks_);
     add_trace(std::move(jobs_), counts_, job_file, options_, part_, diagnostics_);
 }
 
 }  // namespace
 
-void import_pai(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics) {
-    Pai(options, part, diagnostics).run();
-}
+Import import_pai = run_importer<Pai>;
 
 }  // namespace railyard

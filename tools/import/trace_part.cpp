@@ -37,9 +37,8 @@ std::string csv_of(const std::vector<ImportedJob>& jobs) {
 void say_counts(const TraceCounts& counts, ImportedPart& part) {
     const auto say = [&](std::int64_t count, const char* what) {
         if (count == 0) return;
-        part.note(fmt::format("Left out: {} of {} rows ({:.1f} %): {}.", count, counts.rows,
-                              100.0 * static_cast<double>(count) / static_cast<double>(counts.rows),
-                              what));
+        part.note("Left out: {} of {} rows ({:.1f} %): {}.", count, counts.rows,
+                  100.0 * static_cast<double>(count) / static_cast<double>(counts.rows), what);
     };
     say(counts.without_gpus, "they have no GPUs");
     say(counts.never_started, "they never started");
@@ -105,13 +104,12 @@ void add_trace(std::vector<ImportedJob> jobs, const TraceCounts& counts, const s
         largest = std::max(largest, job.gpus);
         limits += job.limit_s.has_value();
     }
-    part.note(fmt::format(
-        "{} jobs of up to {} GPUs, {:.6g} GPU-hours, submitted within {:.4g} days.", jobs.size(),
-        largest, gpu_hours, (jobs.back().submit_s - jobs.front().submit_s) / 86400));
+    part.note("{} jobs of up to {} GPUs, {:.6g} GPU-hours, submitted within {:.4g} days.",
+              jobs.size(), largest, gpu_hours,
+              (jobs.back().submit_s - jobs.front().submit_s) / 86400);
     say_counts(counts, part);
     if (limits < std::ssize(jobs)) {
-        part.left_out(
-            fmt::format("time limits of {} of {} jobs", std::ssize(jobs) - limits, jobs.size()));
+        part.left_out("time limits of {} of {} jobs", std::ssize(jobs) - limits, jobs.size());
     }
     part.left_out("the GPUs' speed: durations are those of the machine that the jobs ran on");
     part.left_out("[cluster] and [scheduler]: 'railyard import slurm' reads slurm.conf");
@@ -119,7 +117,7 @@ void add_trace(std::vector<ImportedJob> jobs, const TraceCounts& counts, const s
         std::filesystem::path(path_beside(options.output, ".csv")).filename().string();
     part.beside(".csv", csv_of(jobs));
     part.section("jobs");
-    part.value("trace", toml_text(name), fmt::format("{}: {} jobs", file, jobs.size()));
+    part.quoted("trace", name, fmt::format("{}: {} jobs", file, jobs.size()));
 }
 
 }  // namespace railyard

@@ -56,7 +56,6 @@ class TraceTable : private Importer {
     bool read_swf();
     void say_durations();
 
-    std::string file_;
     std::string problem_;  // of the row that is read
     std::map<std::string, std::string> columns_;
     std::vector<ImportedJob> jobs_;
@@ -101,10 +100,9 @@ void TraceTable::find_columns(const CsvTable& table) {
 void TraceTable::check_columns(const CsvTable& table) {
     const auto need = [&](bool there, const char* what, const char* how) {
         if (there) return;
-        diagnostics_.error(
-            file_, {1, 1}, "",
-            fmt::format("no column says {}: there are {}", what, fmt::join(table.columns, ", ")),
-            how);
+        error({1, 1}, "",
+              fmt::format("no column says {}: there are {}", what, fmt::join(table.columns, ", ")),
+              how);
     };
     need(has("submit"), "when a job is submitted", "--column submit=NAME");
     need(has("gpus") || has("gpu_percent"), "how many GPUs it has", "--column gpus=NAME");
@@ -190,8 +188,7 @@ void TraceTable::read_row(const CsvTable& table, std::size_t index) {
         ++counts_.bad;
         if (options_.skip_bad || diagnostics_.errors().size() > 20) return;
         const int line = table.places[index].empty() ? 0 : table.places[index].front().line;
-        return diagnostics_.error(file_, {line, 1}, "", problem_,
-                                  "--skip-bad counts such rows instead");
+        return error({line, 1}, "", problem_, "--skip-bad counts such rows instead");
     }
     if (*gpus < 1) {
         ++counts_.without_gpus;
@@ -216,21 +213,19 @@ void TraceTable::read_row(const CsvTable& table, std::size_t index) {
 void TraceTable::say_durations() {
     std::vector<std::string> used;
     for (const auto& [what, name] : columns_) used.push_back(fmt::format("{} = {}", what, name));
-    if (!used.empty()) part_.note(fmt::format("Columns: {}.", fmt::join(used, ", ")));
+    if (!used.empty()) part_.note("Columns: {}.", fmt::join(used, ", "));
     if (with_wait_ > 0) {
-        diagnostics_.warning(file_, {1, 1}, columns_["duration"],
-                             fmt::format("is end - submit, not end - start, in {} of {} rows",
-                                         with_wait_, counts_.rows),
-                             "end - start is taken");
+        warning({1, 1}, columns_["duration"],
+                fmt::format("is end - submit, not end - start, in {} of {} rows", with_wait_,
+                            counts_.rows),
+                "end - start is taken");
     }
     if (disagree_ > 0) {
-        part_.note(fmt::format(
-            "{} of {} rows have a duration that is not end - start: end - start is taken.",
-            disagree_, counts_.rows));
+        part_.note("{} of {} rows have a duration that is not end - start: end - start is taken.",
+                   disagree_, counts_.rows);
     }
     if (shares_ > 0) {
-        part_.note(
-            fmt::format("{} rows ask for a part of a GPU: each gets whole ones here.", shares_));
+        part_.note("{} rows ask for a part of a GPU: each gets whole ones here.", shares_);
     }
 }
 
@@ -244,17 +239,13 @@ bool TraceTable::read_swf() {
     reading.skip_bad = options_.skip_bad;
     const JobTrace trace = parse_job_trace(text, file_, reading);
     add_jobs(trace, jobs_, counts_);
-    diagnostics_.warning(file_, {1, 1}, "",
-                         "the Standard Workload Format counts processors, not GPUs",
-                         "they are taken for GPUs");
+    warning({1, 1}, "", "the Standard Workload Format counts processors, not GPUs",
+            "they are taken for GPUs");
     return true;
 }
 
 void TraceTable::run() {
-    file_ = options_.files.front();
-    if (options_.files.size() > 1) {
-        return diagnostics_.error(options_.files[1], {}, "", "a second table: give one");
-    }
+    take_one_file("a second table: give one");
     if (!read_swf()) {
         const CsvTable table = read_csv_table(file_);
         find_columns(table);
@@ -269,8 +260,6 @@ void TraceTable::run() {
 
 }  // namespace
 
-void import_trace(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics) {
-    TraceTable(options, part, diagnostics).run();
-}
+Import import_trace = run_importer<TraceTable>;
 
 }  // namespace railyard

@@ -42,7 +42,7 @@ std::int64_t TrainingPlan::count(const std::string& name) {
 
 void TrainingPlan::copy(const char* ours, const char* theirs) {
     const std::int64_t value = count(theirs);
-    if (value > 0) part_.value(ours, fmt::format("{}", value), origin(theirs));
+    if (value > 0) part_.whole(ours, value, origin(theirs));
 }
 
 void TrainingPlan::add_flag(const char* ours, const char* theirs, bool means) {
@@ -85,7 +85,7 @@ void TrainingPlan::add_parts() {
         {"mlp", "feed_forward"}, {"moe", "experts"},        {"shared_experts", "shared_experts"}};
     const TrainingArgument* modules = find("recompute_modules");
     if (modules == nullptr) {
-        return part_.value("recompute", "\"selective\"", origin("recompute_granularity"));
+        return part_.quoted("recompute", "selective", origin("recompute_granularity"));
     }
     bool core = false;
     std::vector<std::string> ours;
@@ -97,8 +97,8 @@ void TrainingPlan::add_parts() {
         } else if (module == "core_attn") {
             core = true;
         } else {
-            part_.note(fmt::format("Not expressed: {}: {} is computed again.",
-                                   origin("recompute_modules"), module));
+            part_.note("Not expressed: {}: {} is computed again.", origin("recompute_modules"),
+                       module);
         }
     }
     part_.value("recompute", core ? "\"selective\"" : "\"none\"", origin("recompute_modules"));
@@ -112,7 +112,7 @@ void TrainingPlan::add_recompute() {
     const char* key = "recompute_granularity";
     const TrainingArgument* granularity = find(key);
     if (granularity == nullptr) {
-        return part_.value("recompute", "\"none\"", "no argument asks for it: Megatron's default");
+        return part_.quoted("recompute", "none", "no argument asks for it: Megatron's default");
     }
     const std::string is = granularity->values.empty() ? "" : granularity->values.front();
     if (is == "selective") return add_parts();
@@ -120,16 +120,15 @@ void TrainingPlan::add_recompute() {
         return diagnostics_.error(granularity->file, {granularity->line, 1}, key,
                                   fmt::format("expected full or selective, found '{}'", is));
     }
-    part_.value("recompute", "\"full\"", origin(key));
+    part_.quoted("recompute", "full", origin(key));
     const TrainingArgument* method = find("recompute_method");
     const std::int64_t layers = count("recompute_num_layers");
     if (method == nullptr || layers == 0) return;
     if (!method->values.empty() && method->values.front() == "block") {
-        part_.value("recompute_layers", fmt::format("{}", layers), origin("recompute_num_layers"));
+        part_.whole("recompute_layers", layers, origin("recompute_num_layers"));
     } else if (layers > 1) {
-        part_.note(
-            fmt::format("Not expressed: {}: groups of layers of which the input alone is kept.",
-                        origin("recompute_num_layers")));
+        part_.note("Not expressed: {}: groups of layers of which the input alone is kept.",
+                   origin("recompute_num_layers"));
     }
 }
 
@@ -138,7 +137,7 @@ void TrainingPlan::add_offload() {
     const TrainingArgument* given = find(key);
     if (given == nullptr || given->values == std::vector<std::string>{"0"}) return;
     if (const std::int64_t layers = count(key); layers > 0) {
-        part_.value("offload_layers", fmt::format("{}", layers), origin(key));
+        part_.whole("offload_layers", layers, origin(key));
     }
 }
 
@@ -181,13 +180,13 @@ void TrainingPlan::add_precision() {
         if (given == nullptr) continue;
         const std::string is = given->values.empty() ? key : lower_case(given->values.front());
         if (is == "bf16" || is == "bf16-mixed" || is == "true") {
-            return part_.value("precision", "\"bf16\"", origin(key));
+            return part_.quoted("precision", "bf16", origin(key));
         }
         diagnostics_.warning(
             given->file, {given->line, 1}, key,
             fmt::format("'{}' can't be expressed: products here are in bf16 or less", is),
             "job.parallel.precision is left to you");
-        return part_.left_out(origin(key) + ": job.parallel.precision");
+        return part_.left_out("{}: job.parallel.precision", origin(key));
     }
     part_.left_out("precision: Megatron's default is fp32, here it is bf16");
 }
@@ -200,9 +199,9 @@ void TrainingPlan::add_checkpoint() {
     part_.section("job.checkpoint");
     part_.value("interval", fmt::format("\"{} steps\"", steps), origin(key));
     if (find("async_save") != nullptr) {
-        part_.value("mode", "\"async\"", origin("async_save"));
+        part_.quoted("mode", "async", origin("async_save"));
     } else {
-        part_.value("mode", "\"sync\"", "no async-save: Megatron's default");
+        part_.quoted("mode", "sync", "no async-save: Megatron's default");
     }
 }
 
@@ -212,7 +211,7 @@ void TrainingPlan::say_rest() {
           "cp_comm_type", "num_distributed_optimizer_instances", "moe_token_dispatcher_type",
           "delay_wgrad_compute", "overlap_moe_expert_parallel_comm", "cross_entropy_loss_fusion",
           "enable_cuda_graph", "mtp_num_layers"}) {
-        if (find(key) != nullptr) part_.note(fmt::format("Not expressed: {}.", origin(key)));
+        if (find(key) != nullptr) part_.note("Not expressed: {}.", origin(key));
     }
     part_.left_out("the model: a config.json, or [model.mine] of your own");
     part_.left_out("nodes and GPUs, which the launcher says: data is what is left of them");
@@ -232,7 +231,7 @@ void TrainingPlan::add_plan() {
     if (find("global_batch_size") == nullptr)
         part_.left_out("global-batch-size: a microbatch per replica");
     copy("sequence_length", find("seq_length") != nullptr ? "seq_length" : "encoder_seq_length");
-    part_.value("zero", fmt::format("{}", zero_), zero_origin_);
+    part_.whole("zero", zero_, zero_origin_);
     if (find("sequence_parallel") != nullptr) {
         add_flag("sequence_parallel", "sequence_parallel", true);
     } else {

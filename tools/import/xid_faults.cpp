@@ -95,19 +95,18 @@ std::vector<SeenCause> GpuFaults::by_cause(std::map<std::string, std::int64_t>& 
 }
 
 void GpuFaults::write(double node_days, ImportedPart& part) {
-    part.note(fmt::format(
-        "Reports of one cause on one node within {} s of each other are one fault.", one_fault_s));
+    part.note("Reports of one cause on one node within {} s of each other are one fault.",
+              one_fault_s);
     for (const auto& [name, count] : ignored_) {
-        part.note(fmt::format("{} Xids are {}: no failure of the machine.", count, name));
+        part.note("{} Xids are {}: no failure of the machine.", count, name);
     }
     for (const auto& [code, count] : unknown_) {
-        part.note(
-            fmt::format("Xid {} came {} times: the catalogue says nothing of it.", code, count));
+        part.note("Xid {} came {} times: the catalogue says nothing of it.", code, count);
     }
     std::map<std::string, std::int64_t> by_gpu;
     std::vector<SeenCause> causes = by_cause(by_gpu);
     for (const auto& [gpu, count] : by_gpu) {
-        if (count >= 3) part.note(fmt::format("A lemon? {}: {} faults.", gpu, count));
+        if (count >= 3) part.note("A lemon? {}: {} faults.", gpu, count);
     }
     if (!causes.empty()) add_causes(std::move(causes), node_days, part);
 }

@@ -25,7 +25,6 @@ class XidLog : private Importer {
     void count(const GpuReport& report, int code, bool sxid);
     void refuse_what_is_no_log(const FileLine& line);
 
-    std::string file_;
     std::string file_host_;
     std::int64_t lines_ = 0, bad_ = 0;
     std::int64_t first_ = INT64_MAX, last_ = INT64_MIN;
@@ -67,16 +66,16 @@ bool XidLog::find_time(const FileLine& line, GpuReport& out) {
 
 void XidLog::refuse_what_is_no_log(const FileLine& line) {
     if (line.text.find("DCGM_FI_DEV_XID_ERRORS") != std::string::npos) {
-        diagnostics_.error(
-            file_, {line.number, 1}, "DCGM_FI_DEV_XID_ERRORS",
+        error(
+            line.at(), "DCGM_FI_DEV_XID_ERRORS",
             "holds the last Xid until a reset: its samples count nothing, and two alike in a "
             "row are one",
             "railyard import dcgm reads a history of it; better, give the kernel's log: dmesg -T, "
             "or journalctl -k -o short-iso");
     } else if (line.text.find("\"DCGM Diagnostic\"") != std::string::npos) {
-        diagnostics_.error(file_, {line.number, 1}, "DCGM Diagnostic",
-                           "is a snapshot: it says which GPUs fail now, and no rate",
-                           "give the kernel's log: dmesg -T, or journalctl -k -o short-iso");
+        error(line.at(), "DCGM Diagnostic",
+              "is a snapshot: it says which GPUs fail now, and no rate",
+              "give the kernel's log: dmesg -T, or journalctl -k -o short-iso");
     }
 }
 
@@ -99,10 +98,9 @@ void XidLog::read_line(const FileLine& line) {
     if (!find_time(line, report)) {
         ++bad_;
         if (!options_.skip_bad) {
-            diagnostics_.error(
-                file_, {line.number, 1}, "",
-                "no date with a year: lines of one fault can't be told from the next",
-                "dmesg -T, or journalctl -k -o short-iso; --skip-bad leaves such lines out");
+            error(line.at(), "",
+                  "no date with a year: lines of one fault can't be told from the next",
+                  "dmesg -T, or journalctl -k -o short-iso; --skip-bad leaves such lines out");
         }
         return;
     }
@@ -125,8 +123,8 @@ void XidLog::read_line(const FileLine& line) {
     }
     ++bad_;
     if (options_.skip_bad) return;
-    diagnostics_.error(file_, {line.number, 1}, "", "expected Xid (PCI:...): NUMBER, ...: cut off?",
-                       "--skip-bad leaves such lines out");
+    error(line.at(), "", "expected Xid (PCI:...): NUMBER, ...: cut off?",
+          "--skip-bad leaves such lines out");
 }
 
 void XidLog::read(const std::string& file) {
@@ -143,31 +141,28 @@ void XidLog::run() {
     for (const std::string& file : options_.files) read(file);
     diagnostics_.raise_if_any();
     if (lines_ == 0) {
-        return diagnostics_.error(
-            file_, {}, "", "has no line with an Xid",
+        return error(
+            "has no line with an Xid",
             "a log of the kernel has NVRM: Xid (PCI:0000:9b:00): 119, ... No such line "
             "in a log of a working node is a rate of its own: give failures.cause by hand");
     }
     if (!options_.node_days) {
-        return diagnostics_.error(file_, {}, "",
-                                  fmt::format("{} lines with an Xid over {:.4g} days, and no log "
-                                              "says how many nodes were watched",
-                                              lines_, static_cast<double>(last_ - first_) / 86400),
-                                  "give --node-days: nodes times the days that their logs go back");
+        return error(fmt::format("{} lines with an Xid over {:.4g} days, and no log "
+                                 "says how many nodes were watched",
+                                 lines_, static_cast<double>(last_ - first_) / 86400),
+                     "give --node-days: nodes times the days that their logs go back");
     }
-    part_.note(fmt::format(
+    part_.note(
         "Window: {:.4g} days from the first to the last Xid; exposure: {:.6g} node-days, of "
         "--node-days.",
-        static_cast<double>(last_ - first_) / 86400, *options_.node_days));
-    if (bad_ > 0) part_.note(fmt::format("{} malformed lines were skipped.", bad_));
+        static_cast<double>(last_ - first_) / 86400, *options_.node_days);
+    if (bad_ > 0) part_.note("{} malformed lines were skipped.", bad_);
     part_.left_out("what leaves no Xid: a node that loses power or panics takes its log with it");
     faults_.write(*options_.node_days, part_);
 }
 
 }  // namespace
 
-void import_xid(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics) {
-    XidLog(options, part, diagnostics).run();
-}
+Import import_xid = run_importer<XidLog>;
 
 }  // namespace railyard
