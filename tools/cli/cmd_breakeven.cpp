@@ -99,8 +99,7 @@ std::optional<BreakevenArguments> parse_breakeven(const std::vector<std::string>
     const auto values = line.parse(arguments);
     if (!values) return std::nullopt;
 
-    std::vector<std::string> names;
-    if (values->count("scenario")) names = (*values)["scenario"].as<std::vector<std::string>>();
+    const std::vector<std::string> names = all_of(*values, "scenario");
     if (names.size() < 2 || names.size() > 3) {
         throw ScenarioError(
             fmt::format("breakeven needs a key and one or two scenario files, found {}{}",
@@ -110,7 +109,7 @@ std::optional<BreakevenArguments> parse_breakeven(const std::vector<std::string>
     const std::string from = text_option(*values, "from");
     const std::string to = text_option(*values, "to");
     BreakevenArguments out{KeyRange(names[0], from, to, values->count("log") > 0, names[0]),
-                           values->count("metric") ? (*values)["metric"].as<std::string>() : "",
+                           text_of(*values, "metric"),
                            "",
                            "",
                            count_option(*values, "points", 2),

@@ -361,17 +361,10 @@ constexpr Calculator calculators[] = {
 }  // namespace
 
 int cmd_calc(const std::vector<std::string>& arguments) {
-    std::vector<std::string> names;
-    for (const Calculator& each : calculators) {
-        if (!arguments.empty() && arguments[0] == each.name) {
-            return each.run({arguments.begin() + 1, arguments.end()});
-        }
-        names.emplace_back(each.name);
-    }
     const bool help = !arguments.empty() && (arguments[0] == "--help" || arguments[0] == "-h");
     if (!help && !arguments.empty()) {
-        throw ScenarioError(fmt::format("no calculator '{}'", arguments[0]),
-                            suggest(arguments[0], names));
+        return named(calculators, arguments[0], fmt::format("no calculator '{}'", arguments[0]))
+            .run({arguments.begin() + 1, arguments.end()});
     }
     fmt::print("usage: railyard calc CALCULATOR [options]\n\n");
     for (const Calculator& each : calculators) fmt::print("  {:11} {}\n", each.name, each.doc);

@@ -63,8 +63,7 @@ std::optional<CalibrateArguments> parse_calibrate(const std::vector<std::string>
     line.add_threads();
     const auto values = line.parse(arguments);
     if (!values) return std::nullopt;
-    std::vector<std::string> what;
-    if (values->count("what")) what = (*values)["what"].as<std::vector<std::string>>();
+    const std::vector<std::string> what = all_of(*values, "what");
     if (what.size() < 2) {
         throw ScenarioError("calibrate needs a scenario and at least one table of measurements",
                             "railyard calibrate SCENARIO.toml TABLE.toml TABLE.csv -o MINE.toml");

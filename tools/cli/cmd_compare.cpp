@@ -68,8 +68,8 @@ std::optional<CompareArguments> parse_compare(const std::vector<std::string>& ar
             out.common.push_back(fmt::format("run.{}={}", key, (*values)[key].as<std::string>()));
         }
     }
-    if (values->count("metric")) out.metric = (*values)["metric"].as<std::string>();
-    if (values->count("better")) out.better = (*values)["better"].as<std::string>();
+    out.metric = text_of(*values, "metric");
+    out.better = text_of(*values, "better");
     if (!out.better.empty() && out.better != "higher" && out.better != "lower") {
         throw ScenarioError(
             fmt::format("--better: expected higher or lower, found {}", out.better));

@@ -17,15 +17,6 @@ namespace railyard {
 
 namespace {
 
-const ExportKind& export_kind_named(const std::string& name) {
-    std::vector<std::string> names;
-    for (const ExportKind& kind : export_kinds()) {
-        if (kind.name == name) return kind;
-        names.emplace_back(kind.name);
-    }
-    throw ScenarioError(fmt::format("nothing exports '{}'", name), suggest(name, names));
-}
-
 void list_kinds_of_export() {
     Table table({"kind", "what it writes"});
     for (const ExportKind& kind : export_kinds()) table.add({kind.name, kind.doc});
@@ -58,12 +49,12 @@ int cmd_export(const std::vector<std::string>& arguments) {
         list_kinds_of_export();
         return exit_ok;
     }
-    std::vector<std::string> what;
-    if (values->count("what")) what = (*values)["what"].as<std::vector<std::string>>();
+    const std::vector<std::string> what = all_of(*values, "what");
     if (what.size() != 2 || !values->count("output")) {
         throw ScenarioError("expected a kind, a scenario and -o FILE", "railyard export --list");
     }
-    const ExportKind& kind = export_kind_named(what[0]);
+    const ExportKind& kind =
+        named(export_kinds(), what[0], fmt::format("nothing exports '{}'", what[0]));
     ScenarioChanges changes;
     changes.settings = settings_of(*values);
     changes.must_run = kind.replica;

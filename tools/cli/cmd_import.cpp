@@ -20,15 +20,6 @@ void list_kinds_of_import() {
     fmt::print("{}", table.text());
 }
 
-const ImportKind& import_kind_named(const std::string& name) {
-    std::vector<std::string> names;
-    for (const ImportKind& kind : import_kinds()) {
-        if (kind.name == name) return kind;
-        names.emplace_back(kind.name);
-    }
-    throw ScenarioError(fmt::format("nothing imports '{}'", name), suggest(name, names));
-}
-
 // What a kind does not heed is refused, not ignored.
 void check_options(const ImportKind& kind, const po::variables_map& values) {
     const std::string heeded = fmt::format(" {} ", kind.options);
@@ -44,21 +35,17 @@ ImportOptions options_of(const po::variables_map& values, std::vector<std::strin
     ImportOptions options;
     options.files = std::move(files);
     options.name = values["name"].as<std::string>();
-    const auto list = [&](const char* name) {
-        return values.count(name) != 0 ? values[name].as<std::vector<std::string>>()
-                                       : std::vector<std::string>{};
-    };
-    options.nodes = list("node");
-    options.causes = list("cause");
-    options.columns = list("column");
-    if (values.count("collective")) options.collective = values["collective"].as<std::string>();
-    if (values.count("network")) options.network = values["network"].as<std::string>();
+    options.nodes = all_of(values, "node");
+    options.causes = all_of(values, "cause");
+    options.columns = all_of(values, "column");
+    options.collective = text_of(values, "collective");
+    options.network = text_of(values, "network");
     options.skip_bad = values.count("skip-bad") != 0;
-    if (values.count("output")) options.output = values["output"].as<std::string>();
+    options.output = text_of(values, "output");
     if (values.count("sequence-length")) {
         options.sequence_length = values["sequence-length"].as<std::int64_t>();
     }
-    if (values.count("nic")) options.nic = values["nic"].as<std::string>();
+    options.nic = text_of(values, "nic");
     if (values.count("hosts")) {
         options.hosts = values["hosts"].as<std::int64_t>();
         if (*options.hosts < 1 || *options.hosts > 1'000'000) {
@@ -108,12 +95,12 @@ int cmd_import(const std::vector<std::string>& arguments) {
         list_kinds_of_import();
         return exit_ok;
     }
-    std::vector<std::string> what;
-    if (values->count("what")) what = (*values)["what"].as<std::vector<std::string>>();
+    const std::vector<std::string> what = all_of(*values, "what");
     if (what.size() < 2) {
         throw ScenarioError("expected a kind and at least one file", "railyard import --list");
     }
-    const ImportKind& kind = import_kind_named(what[0]);
+    const ImportKind& kind =
+        named(import_kinds(), what[0], fmt::format("nothing imports '{}'", what[0]));
     check_options(kind, *values);
     const ImportOptions options = options_of(*values, {what.begin() + 1, what.end()});
     Diagnostics diagnostics;

@@ -29,13 +29,9 @@ struct ScheduledTrace {
 template <class Kind>
 std::string kind_option(const po::variables_map& values, const char* option,
                         const std::vector<Kind>& kinds) {
-    const std::string name = values[option].as<std::string>();
-    std::vector<std::string> names;
-    for (const Kind& kind : kinds) {
-        if (name == kind.name) return name;
-        names.emplace_back(kind.name);
-    }
-    throw ScenarioError(fmt::format("--{}: unknown kind '{}'", option, name), suggest(name, names));
+    const std::string name = text_of(values, option);
+    return std::string(
+        named(kinds, name, fmt::format("--{}: unknown kind '{}'", option, name)).name);
 }
 
 template <class Enum>

@@ -23,7 +23,7 @@ std::string member(const Value& v, std::string_view key) {
     return m ? value_text(*m) : "";
 }
 
-void list_overview(const Catalogue& catalogue) {
+int list_overview(const Catalogue& catalogue) {
     Table table({"kind", ">entries", "such as"});
     for (const std::string& kind : Catalogue::kinds()) {
         const std::vector<std::string> names = catalogue.all_names(kind);
@@ -39,19 +39,22 @@ void list_overview(const Catalogue& catalogue) {
         "'railyard list kinds' what a scenario's keys may say, 'railyard list keys' the "
         "language,\n'railyard list metrics' what results are called and mean.\n",
         table.text());
+    return exit_ok;
 }
 
-void list_kinds() {
+int list_kinds() {
     Table table({"key", "may be", ""});
     for (const Kind& kind : kinds()) table.add({kind.group, kind.name, kind.doc});
     fmt::print("{}", table.text());
+    return exit_ok;
 }
 
-void list_keys() {
+int list_keys() {
     for (const SchemaRow& row : scenario_schema()) {
         fmt::print("{}\n    {}; otherwise: {}\n    {}\n", coloured(row.path, Colour::bold),
                    row.type, row.otherwise, row.doc);
     }
+    return exit_ok;
 }
 
 void list_entries(const Catalogue& catalogue, const std::string& kind) {
@@ -130,12 +133,13 @@ struct ListedCatalogue {
     std::optional<StandaloneCatalogue> found;
 };
 
-void list_metrics() {
+int list_metrics() {
     Table table({"metric", "unit", "better", "meaning"});
     for (const MetricName& each : metric_names()) {
         table.add({each.pattern, each.unit, better_name(each.better), each.doc});
     }
     fmt::print("{}", table.text());
+    return exit_ok;
 }
 
 }  // namespace
@@ -151,28 +155,15 @@ int cmd_list(const std::vector<std::string>& arguments) {
     line.positional("what", 2);
     const auto values = line.parse(arguments);
     if (!values) return exit_ok;
-    std::vector<std::string> what;
-    if (values->count("what")) what = (*values)["what"].as<std::vector<std::string>>();
-    const ListedCatalogue listed(values->count("scenario") ? (*values)["scenario"].as<std::string>()
-                                                           : "");
+    const std::vector<std::string> what = all_of(*values, "what");
+    const ListedCatalogue listed(text_of(*values, "scenario"));
     const Catalogue& catalogue = listed.found->catalogue;
-    if (what.empty()) {
-        list_overview(catalogue);
-        return exit_ok;
-    }
-    if (what[0] == "kinds" && what.size() == 1) {
-        list_kinds();
-        return exit_ok;
-    }
-    if (what[0] == "metrics" && what.size() == 1) {
-        list_metrics();
-        return exit_ok;
-    }
-    if (what[0] == "keys" && what.size() == 1) {
-        list_keys();
-        return exit_ok;
-    }
-    if (what[0] == "schema" && what.size() == 1) {
+    if (what.empty()) return list_overview(catalogue);
+    const std::string alone = what.size() == 1 ? what[0] : "";
+    if (alone == "kinds") return list_kinds();
+    if (alone == "metrics") return list_metrics();
+    if (alone == "keys") return list_keys();
+    if (alone == "schema") {
         fmt::print("{}", scenario_json_schema(study_schema(), table_schema(), design_schema()));
         return exit_ok;
     }

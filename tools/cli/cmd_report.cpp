@@ -79,7 +79,7 @@ std::optional<ReportArguments> parse_report(const std::vector<std::string>& argu
     }
     ReportArguments out;
     out.db = (*values)["database"].as<std::vector<std::string>>()[0];
-    if (values->count("output")) out.output = (*values)["output"].as<std::string>();
+    out.output = text_of(*values, "output");
     if (out.output.empty()) {
         throw ScenarioError("report needs a file to write",
                             fmt::format("railyard report {} -o report.html", out.db));

@@ -47,7 +47,7 @@ std::optional<TraceArguments> parse_trace(const std::vector<std::string>& argume
     }
     TraceArguments out;
     out.scenario = (*values)["scenario"].as<std::vector<std::string>>()[0];
-    if (values->count("output")) out.output = (*values)["output"].as<std::string>();
+    out.output = text_of(*values, "output");
     if (out.output.empty()) {
         throw ScenarioError("trace needs a file to write",
                             fmt::format("railyard trace {} -o run.pftrace", out.scenario));

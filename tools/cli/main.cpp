@@ -46,13 +46,8 @@ int dispatch(const std::vector<std::string>& arguments) {
             "is built when it is first run",
             "tools/railyard bench, in the folder of railyard's sources");
     }
-    std::vector<std::string> names;
-    for (const Verb& verb : verbs()) {
-        if (arguments[0] == verb.name) return verb.run({arguments.begin() + 1, arguments.end()});
-        names.emplace_back(verb.name);
-    }
-    throw ScenarioError(fmt::format("unknown verb '{}'", arguments[0]),
-                        suggest(arguments[0], names));
+    const Verb& verb = named(verbs(), arguments[0], fmt::format("unknown verb '{}'", arguments[0]));
+    return verb.run({arguments.begin() + 1, arguments.end()});
 }
 
 }  // namespace

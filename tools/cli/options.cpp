@@ -7,8 +7,6 @@
 #include <sstream>
 #include <thread>
 
-#include "sim/error.h"
-
 namespace railyard {
 
 void CommandLine::add_threads(const char* about) {

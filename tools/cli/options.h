@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/error.h"
+
 namespace railyard {
 
 namespace po = boost::program_options;
@@ -50,6 +52,20 @@ class CommandLine {
 inline std::vector<std::string> all_of(const po::variables_map& values, const char* option) {
     return values.count(option) ? values[option].as<std::vector<std::string>>()
                                 : std::vector<std::string>();
+}
+// What an option of one text was given; empty where it was not.
+inline std::string text_of(const po::variables_map& values, const char* option) {
+    return values.count(option) ? values[option].as<std::string>() : std::string();
+}
+// The one of `kinds` that has this name. Throws ScenarioError with `message` and the nearest name.
+template <class Kinds>
+const auto& named(const Kinds& kinds, const std::string& name, const std::string& message) {
+    std::vector<std::string> names;
+    for (const auto& kind : kinds) {
+        if (kind.name == name) return kind;
+        names.emplace_back(kind.name);
+    }
+    throw ScenarioError(message, suggest(name, names));
 }
 inline std::vector<std::string> settings_of(const po::variables_map& values) {
     return all_of(values, "set");
