@@ -64,7 +64,8 @@ void warn_of_idle_keys(Section& parallel, const Planned& s, bool imbalance_given
     }
 }
 
-void check_precision(Section& parallel, const Planned& s) {
+// `asked` is the word that the scenario has: its stack may call another recipe fp8.
+void check_precision(Section& parallel, const Planned& s, const std::string& asked) {
     const ParallelPlan& p = s.spec.plan;
     if (p.attention_in_fp8 && s.node.gpu.achievable(Precision::fp8).per_second <= 0) {
         parallel.error("attention_in_fp8",
@@ -73,11 +74,10 @@ void check_precision(Section& parallel, const Planned& s) {
                        "attention_in_fp8 = false");
     }
     if (s.node.gpu.achievable(p.precision).per_second > 0) return;
-    parallel.error(
-        "precision",
-        fmt::format("{} has no {}, or no measurement of it is in the catalogue", s.node.gpu.name,
-                    precision_names()[static_cast<std::size_t>(p.precision)]),
-        "precision = \"bf16\"");
+    parallel.error("precision",
+                   fmt::format("{} has no {}, or no measurement of it is in the catalogue",
+                               s.node.gpu.name, asked),
+                   "precision = \"bf16\"");
 }
 
 // A plan is for as many GPUs as the job has.
@@ -480,7 +480,7 @@ void PlanReader::check() {
                                   : told && job_.has("step") ? "job.step.time"
                                                              : nullptr;
     warn_of_idle_keys(parallel_, all, imbalance_.has_value(), step_from);
-    check_precision(parallel_, all);
+    check_precision(parallel_, all, precision_names()[static_cast<std::size_t>(precision_)]);
     for (const PlanProblem& problem : plan_problems(context_.model, p_)) {
         // With other GPUs than the job's nobody knows how many replicas are meant.
         const bool sure = data_ || context_.gpus() % (p_.tensor * p_.context * p_.pipeline) == 0 ||
