@@ -119,7 +119,6 @@ class DcgmImport : private Importer {
     bool refused(const DcgmField& field, const DcgmSample& sample);
     bool out_of_order(const DcgmSample& sample, std::int64_t at, const Series& series);
     double rise_of(const DcgmField& field, const DcgmSample& sample, const Series& series);
-    void bad(int line, const std::string& field, std::string message, std::string help);
     double watched_days() const;
     double seconds_of_tick() const;
     void check_exposure();
@@ -127,7 +126,7 @@ class DcgmImport : private Importer {
     void say_what_is_slow();
 
     std::int64_t scrape_ = 0;  // files before this one
-    std::int64_t bad_ = 0, blank_ = 0, held_ = 0, resets_ = 0;
+    std::int64_t blank_ = 0, held_ = 0, resets_ = 0;
     std::int64_t timed_ = 0, untimed_ = 0;
     std::set<std::string> others_;
     std::map<std::string, std::set<std::int64_t>> times_;  // of each host
@@ -135,12 +134,6 @@ class DcgmImport : private Importer {
     std::map<std::tuple<const DcgmField*, std::string, std::string>, Series> series_;
     std::vector<Fault> faults_;
 };
-
-void DcgmImport::bad(int line, const std::string& field, std::string message, std::string help) {
-    ++bad_;
-    if (options_.skip_bad) return;
-    error({line, 1}, field, std::move(message), std::move(help));
-}
 
 // Each is so by DCGM's own units: another number is in another unit, or another field's.
 bool DcgmImport::refused(const DcgmField& field, const DcgmSample& sample) {
@@ -150,7 +143,7 @@ bool DcgmImport::refused(const DcgmField& field, const DcgmSample& sample) {
     if (value >= 0 && value <= field.value_max && (!code || value == std::floor(value))) {
         return false;
     }
-    bad(sample.line, sample.field, fmt::format("{:g} can't be {}", value, field.unit),
+    bad({sample.line, 1}, sample.field, fmt::format("{:g} can't be {}", value, field.unit),
         "another unit? --skip-bad leaves such samples out");
     return true;
 }
@@ -158,12 +151,12 @@ bool DcgmImport::refused(const DcgmField& field, const DcgmSample& sample) {
 bool DcgmImport::out_of_order(const DcgmSample& sample, std::int64_t at, const Series& series) {
     if (at > series.at) return false;
     if (at < series.at) {
-        bad(sample.line, sample.field,
+        bad({sample.line, 1}, sample.field,
             fmt::format("goes back {} s in time on {} GPU {}", series.at - at, sample.host,
                         sample.gpu),
             "give the files in the order of their times; --skip-bad leaves such samples out");
     } else if (sample.value != series.value) {
-        bad(sample.line, sample.field,
+        bad({sample.line, 1}, sample.field,
             fmt::format("two values at one time on {} GPU {}", sample.host, sample.gpu),
             "two exporters under one name? --skip-bad takes the first");
     }
@@ -184,7 +177,7 @@ double DcgmImport::rise_of(const DcgmField& field, const DcgmSample& sample, con
     const std::int64_t seconds = sample.at_s ? *sample.at_s - series.at : 0;
     if (field.meaning == DcgmMeaning::throttled && seconds > 0 &&
         by > 1.05e9 * static_cast<double>(seconds + 1)) {
-        bad(sample.line, sample.field,
+        bad({sample.line, 1}, sample.field,
             fmt::format("counts {:g} s within {} s on {} GPU {}", by / 1e9, seconds, sample.host,
                         sample.gpu),
             "it is in ns, whatever an older help text says; another unit?");
@@ -192,7 +185,7 @@ double DcgmImport::rise_of(const DcgmField& field, const DcgmSample& sample, con
     }
     if (by >= 0) return by;
     if (field.meaning == DcgmMeaning::persistent) {
-        bad(sample.line, sample.field,
+        bad({sample.line, 1}, sample.field,
             fmt::format("falls from {:g} to {:g} on {} GPU {}, and no reset sets it to 0",
                         series.value, sample.value, sample.host, sample.gpu),
             "another GPU in its place? Export with the label UUID; --skip-bad goes on from there");
@@ -217,7 +210,7 @@ void DcgmImport::count(const DcgmField& field, const DcgmSample& sample, const S
         case DcgmMeaning::recent_xids: {
             const auto code = whole_value(sample.xid);
             if (!code || *code < 1 || *code > 999) {
-                return bad(sample.line, sample.field, "has no label xid with an Xid's number",
+                return bad({sample.line, 1}, sample.field, "has no label xid with an Xid's number",
                            "--skip-bad leaves such samples out");
             }
             if (sample.value > (first ? 0 : before.value)) {

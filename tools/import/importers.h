@@ -33,6 +33,11 @@ class Importer {
     void warning(std::string message, std::string help = {}) {
         warning(Position{}, "", std::move(message), std::move(help));
     }
+    // Counts what is malformed, and reports it unless --skip-bad leaves such things out.
+    void bad(Position at, const std::string& path, std::string message, std::string help) {
+        ++bad_;
+        if (!options_.skip_bad) error(at, path, std::move(message), std::move(help));
+    }
     // Throws ScenarioError where there is a second file: `message` says which one to give.
     void take_one_file(std::string message, std::string help = {});
     // `file_` as a tree. Throws ScenarioError.
@@ -43,6 +48,7 @@ class Importer {
     ImportedPart& part_;
     Diagnostics& diagnostics_;
     std::string file_;  // the one that is read; at first the first
+    std::int64_t bad_ = 0;
 };
 
 using Import = void (*const)(const ImportOptions& options, ImportedPart& part,

@@ -65,7 +65,6 @@ class SlurmEvents : private Importer {
     bool read_times(int line, const std::vector<std::string>& cells, EventRow& row);
     void read_cluster_row(const EventRow& row, const std::vector<std::string>& cells);
     std::optional<std::size_t> column(const char* name) const;
-    void bad(int line, std::string message, std::string help = {});
     bool refused(int line, std::string message);
     void check_causes();
     const CauseWords* cause_of(const std::string& reason);
@@ -89,7 +88,7 @@ class SlurmEvents : private Importer {
     std::vector<std::pair<std::int64_t, std::string>> starts_;  // of outages
     std::int64_t first_ = INT64_MAX;
     std::int64_t last_ = INT64_MIN;
-    std::int64_t row_count_ = 0, cluster_rows_ = 0, power_rows_ = 0, bad_ = 0, joined_ = 0;
+    std::int64_t row_count_ = 0, cluster_rows_ = 0, power_rows_ = 0, joined_ = 0;
     std::int64_t planned_ = 0, only_drained_ = 0, outages_ = 0, silent_only_ = 0, clock_ = 0;
 };
 
@@ -107,12 +106,7 @@ bool has_word(const std::string& small, std::string_view words) {
     return false;
 }
 
-void SlurmEvents::bad(int line, std::string message, std::string help) {
-    ++bad_;
-    if (options_.skip_bad) return;
-    error({line, 1}, "", std::move(message),
-          help.empty() ? "--skip-bad counts such lines instead" : std::move(help));
-}
+constexpr const char* counts_bad = "--skip-bad counts such lines instead";
 
 std::optional<std::size_t> SlurmEvents::column(const char* name) const {
     for (std::size_t i = 0; i < header_.size(); ++i) {
@@ -146,7 +140,7 @@ void SlurmEvents::read_cluster_row(const EventRow& row, const std::vector<std::s
 }
 
 bool SlurmEvents::refused(int line, std::string message) {
-    bad(line, std::move(message));
+    bad({line, 1}, "", std::move(message), counts_bad);
     return false;
 }
 
@@ -190,10 +184,11 @@ void SlurmEvents::read_row(const FileLine& line) {
         }
     }
     if (cells.size() < header_.size()) {
-        return bad(line.number,
+        return bad(line.at(), "",
                    fmt::format("{} fields where the header has {}: cut off, or a reason with an "
                                "end of line in it",
-                               cells.size(), header_.size()));
+                               cells.size(), header_.size()),
+                   counts_bad);
     }
     EventRow row{fmt::format("{}:{}", file_, line.number),
                  0,
@@ -207,7 +202,7 @@ void SlurmEvents::read_row(const FileLine& line) {
     if (const auto cluster = column("cluster"); cluster && !cells[*cluster].empty()) {
         if (cluster_.empty()) cluster_ = cells[*cluster];
         if (cells[*cluster] != cluster_) {
-            return bad(line.number,
+            return bad(line.at(), "",
                        fmt::format("cluster {} beside {}: nodes and their number are one cluster's",
                                    cells[*cluster], cluster_),
                        fmt::format("sacctmgr -P show event Clusters={} ...", cluster_));

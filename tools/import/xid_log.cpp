@@ -8,6 +8,7 @@
 #include "tools/import/importers.h"
 #include "tools/import/text_file.h"
 #include "tools/import/xid_faults.h"
+#include "tools/program/pattern.h"
 
 namespace railyard {
 
@@ -26,7 +27,7 @@ class XidLog : private Importer {
     void refuse_what_is_no_log(const FileLine& line);
 
     std::string file_host_;
-    std::int64_t lines_ = 0, bad_ = 0;
+    std::int64_t lines_ = 0;
     std::int64_t first_ = INT64_MAX, last_ = INT64_MIN;
     GpuFaults faults_;
 };
@@ -90,41 +91,29 @@ void XidLog::read_line(const FileLine& line) {
     const bool driver = line.text.find("NVRM") != std::string::npos ||
                         line.text.find("nvidia-nvswitch") != std::string::npos;
     if (!driver) return;
-    std::size_t at = line.text.find("Xid (");
+    const std::size_t at = line.text.find("Xid (");
     const bool off_bus = line.text.find("has fallen off the bus") != std::string::npos;
     if (at == std::string::npos && !off_bus) return;
     GpuReport report;
     report.where = fmt::format("{}:{}", file_, line.number);
     if (!find_time(line, report)) {
-        ++bad_;
-        if (!options_.skip_bad) {
-            error(line.at(), "",
-                  "no date with a year: lines of one fault can't be told from the next",
-                  "dmesg -T, or journalctl -k -o short-iso; --skip-bad leaves such lines out");
-        }
-        return;
+        return bad(line.at(), "",
+                   "no date with a year: lines of one fault can't be told from the next",
+                   "dmesg -T, or journalctl -k -o short-iso; --skip-bad leaves such lines out");
     }
     ++lines_;
     first_ = std::min(first_, report.at_s);
     last_ = std::max(last_, report.at_s);
     if (at == std::string::npos) return count(report, 79, false);
-    at += 5;
-    const std::size_t close = line.text.find("):", at);
-    if (close != std::string::npos) {
-        report.gpu = line.text.substr(at, close - at);
-        std::size_t begin = close + 2;
-        while (begin < line.text.size() && line.text[begin] == ' ') ++begin;
-        std::size_t end = begin;
-        while (end < line.text.size() && line.text[end] >= '0' && line.text[end] <= '9') ++end;
-        const auto code = whole_value(std::string_view(line.text).substr(begin, end - begin));
-        if (code && *code < 100'000) {
-            return count(report, static_cast<int>(*code), sxid);
-        }
+    constexpr std::size_t longest = 200;  // lines of any length come
+    const Found found =
+        find_pattern(line.text.substr(at, longest), R"(Xid \((.*?)\): *(\d{1,5})(?!\d))");
+    if (found.empty()) {
+        return bad(line.at(), "", "expected Xid (PCI:...): NUMBER, ...: cut off?",
+                   "--skip-bad leaves such lines out");
     }
-    ++bad_;
-    if (options_.skip_bad) return;
-    error(line.at(), "", "expected Xid (PCI:...): NUMBER, ...: cut off?",
-          "--skip-bad leaves such lines out");
+    report.gpu = found[1];
+    count(report, std::stoi(found[2]), sxid);
 }
 
 void XidLog::read(const std::string& file) {
