@@ -78,36 +78,46 @@ class Layout {
         return sent;
     }
 
-    void add_ring() {
-        const std::int64_t nodes = context_.nodes;
-        if (nodes < 2) return;  // to itself
-        std::vector<MessageFlows::Handle> before;
+    // Each group of nodes on each rail: its NICs.
+    template <class Visit>
+    void each_group(const Visit& visit) const {
+        const std::int64_t count = group_nodes(*spec_, context_.nodes);
+        std::vector<VertexId> nics(static_cast<std::size_t>(count));
         for (std::int64_t rail = 0; rail < topology_.nics_per_node(); ++rail) {
-            before.assign(static_cast<std::size_t>(nodes), MessageFlows::nothing);
-            for (std::int64_t step = 0; step < spec_->steps; ++step) {
-                std::vector<MessageFlows::Handle> now(before.size());
-                for (std::int64_t node = 0; node < nodes; ++node) {
-                    const std::int64_t previous = (node + nodes - 1) % nodes;
-                    now[static_cast<std::size_t>(node)] =
-                        send(topology_.nic(node, rail), topology_.nic((node + 1) % nodes, rail),
-                             spec_->bytes.count(), before[static_cast<std::size_t>(previous)], 1,
-                             before[static_cast<std::size_t>(node)]);
+            for (std::int64_t first = 0; first < context_.nodes; first += count) {
+                for (std::int64_t i = 0; i < count; ++i) {
+                    nics[static_cast<std::size_t>(i)] = topology_.nic(first + i, rail);
                 }
-                before = std::move(now);
+                visit(nics);
             }
         }
     }
 
+    void add_ring() {
+        each_group([&](const std::vector<VertexId>& nics) {
+            const std::size_t count = nics.size();
+            if (count < 2) return;  // to itself
+            std::vector<MessageFlows::Handle> before(count, MessageFlows::nothing);
+            for (std::int64_t step = 0; step < spec_->steps; ++step) {
+                std::vector<MessageFlows::Handle> now(count);
+                for (std::size_t i = 0; i < count; ++i) {
+                    now[i] = send(nics[i], nics[(i + 1) % count], spec_->bytes.count(),
+                                  before[(i + count - 1) % count], 1, before[i]);
+                }
+                before = std::move(now);
+            }
+        });
+    }
+
     void add_all_to_all() {
-        for (std::int64_t rail = 0; rail < topology_.nics_per_node(); ++rail) {
-            for (std::int64_t from = 0; from < context_.nodes; ++from) {
+        each_group([&](const std::vector<VertexId>& nics) {
+            for (std::size_t from = 0; from < nics.size(); ++from) {
                 // Each begins with another one, as NCCL does.
-                for (std::int64_t k = 1; k < context_.nodes; ++k) {
-                    send(topology_.nic(from, rail),
-                         topology_.nic((from + k) % context_.nodes, rail), spec_->bytes.count());
+                for (std::size_t k = 1; k < nics.size(); ++k) {
+                    send(nics[from], nics[(from + k) % nics.size()], spec_->bytes.count());
                 }
             }
-        }
+        });
     }
 
     std::vector<VertexId> job_nics() const {

@@ -12,6 +12,10 @@ namespace {
 
 constexpr std::int64_t flow_packets_max = std::int64_t{1} << 31;  // they are counted in 32 bits
 
+bool in_groups(WindowTraffic kind) {
+    return kind == WindowTraffic::ring || kind == WindowTraffic::all_to_all;
+}
+
 bool in_steps(WindowTraffic kind) {
     return kind == WindowTraffic::ring || kind == WindowTraffic::sharp;
 }
@@ -29,9 +33,9 @@ std::int64_t messages(const TrafficSpec& t, const Topology& network, std::int64_
     const std::int64_t nics = nodes * network.nics_per_node();
     switch (t.kind) {
         case WindowTraffic::ring:
-            return nodes > 1 ? nics * t.steps : 0;
+            return group_nodes(t, nodes) > 1 ? nics * t.steps : 0;
         case WindowTraffic::all_to_all:
-            return nics * (nodes - 1);
+            return nics * (group_nodes(t, nodes) - 1);
         case WindowTraffic::permutation:
             return nics > 1 ? nics : 0;
         case WindowTraffic::incast:
@@ -67,6 +71,11 @@ void check_traffic(Section& section, const TrafficSpec& t, const WindowContext& 
     if (t.kind == WindowTraffic::sharp && !network->sharp) {
         section.error("kind", "sharp: the compute network does not add up",
                       "fabric.compute.sharp = true, with InfiniBand switches");
+        return;
+    }
+    if (in_groups(t.kind) && context.nodes % group_nodes(t, context.nodes) != 0) {
+        section.error("group", fmt::format("expected a divisor of the job's {} nodes, found {}",
+                                           context.nodes, t.group));
         return;
     }
     if (network->topology.vertex_count() == 0) return;
@@ -126,6 +135,10 @@ bool on_storage(WindowTraffic kind) {
     return kind == WindowTraffic::checkpoint || kind == WindowTraffic::restore;
 }
 
+std::int64_t group_nodes(const TrafficSpec& t, std::int64_t nodes) {
+    return t.group > 0 ? t.group : nodes;
+}
+
 const ClusterNetwork* network_of(const TrafficSpec& t, const WindowContext& context) {
     return on_storage(t.kind) ? storage_network(context) : context.networks.data();
 }
@@ -151,6 +164,10 @@ TrafficSpec read_window_traffic(Section& section, const WindowContext& context) 
                  {.bound = Bound::count});
     section.read("senders", t.senders, "NICs that send to one, of an incast",
                  {.bound = Bound::positive, .otherwise = "all others"});
+    section.read("group", t.group,
+                 "Nodes that follow one another and send among themselves, of ring and all_to_all: "
+                 "a divisor of the job's",
+                 {.bound = Bound::positive, .otherwise = "all"});
     section.read("stripes", t.stripes,
                  "Servers that a node uses at once, of checkpoint and restore",
                  {.bound = Bound::positive, .otherwise = "all"});
@@ -173,6 +190,7 @@ TrafficSpec read_window_traffic(Section& section, const WindowContext& context) 
     idle("bytes", t.kind != WindowTraffic::file);
     idle("steps", in_steps(t.kind));
     idle("senders", t.kind == WindowTraffic::incast);
+    idle("group", in_groups(t.kind));
     idle("stripes", on_storage(t.kind));
     if (section.ok() && !section.describing()) check_traffic(section, t, context);
     return t;

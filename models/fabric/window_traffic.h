@@ -26,6 +26,7 @@ struct TrafficSpec {
     Bytes bytes;               // of each flow; of a node's checkpoint
     std::int64_t steps = 1;    // of a ring
     std::int64_t senders = 0;  // of an incast
+    std::int64_t group = 0;    // nodes that follow one another, of a ring and an all-to-all; 0: all
     std::int64_t stripes = 0;  // servers that a node writes to at once; 0: all
     Duration start{};
     std::vector<ListedFlow> flows;  // of a file
@@ -48,6 +49,8 @@ TrafficSpec default_window_traffic();
 
 constexpr std::int64_t window_flows_max = 4'000'000;
 
+// How many nodes send to one another.
+std::int64_t group_nodes(const TrafficSpec& traffic, std::int64_t nodes);
 // The network that it runs on; null: there is none.
 const ClusterNetwork* network_of(const TrafficSpec& traffic, const WindowContext& context);
 // Whether it is between nodes and storage servers.

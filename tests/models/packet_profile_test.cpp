@@ -201,3 +201,29 @@ via = ["leaf-0"]
         }
     }
 }
+
+TEST_CASE("rings and all-to-alls in groups stay among nodes that follow one another") {
+    const std::string text = one_switch + R"(
+[[window.traffic]]
+kind = "ring"
+group = 2
+bytes = "1 MB"
+steps = 3
+[[window.traffic]]
+kind = "all_to_all"
+group = 2
+bytes = "1 MB"
+)";
+    ScenarioChanges changes;
+    changes.packets = true;
+    const Scenario s = load_scenario(text, "groups", changes);
+    const NetworkWindow w = packet_windows(s)[0];
+    const Topology& t = w.network->topology;
+    CHECK(w.window.flows.size() == 4 * 2 * 3 + 4 * 2 * 1);
+    for (const PacketFlow& flow : w.window.flows) {
+        const VertexId from = t.links()[flow.path.front()].from;
+        const VertexId to = t.links()[flow.path.back()].to;
+        CHECK(from / 4 == to / 4);  // NICs of two nodes
+        CHECK(from % 2 == to % 2);  // on their rail
+    }
+}

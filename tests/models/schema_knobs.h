@@ -833,6 +833,7 @@ inline const std::map<std::string, Knob> window_knobs = {
       "kind = \"file\"\npath = \"" RAILYARD_ROOT "/tests/models/traffic.csv\""}},
     {"window.traffic.steps", {{}, {}, "steps = 2", "steps = 3"}},
     {"window.traffic.senders", {{}, {}, "\"incast\"", "\"incast\"\nsenders = 3"}},
+    {"window.traffic.group", {{}, {}, "steps = 2", "steps = 2\ngroup = 2"}},
     {"window.traffic.stripes", {{}, {}, "\"checkpoint\"", "\"checkpoint\"\nstripes = 1"}},
     {"window.traffic.start", {{}, {}, "start = \"10 us\"", "start = \"12 us\""}},
     {"window.fault",
