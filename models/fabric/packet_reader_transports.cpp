@@ -222,6 +222,7 @@ void PacketReader::resolve_efa(Catalogue& catalogue, const Topology& topology, P
     spec.late_round_trip =
         Picoseconds(std::llround(catalogue.number("efa", "", "late") * round_trip_ps));
     resolve_any_order(catalogue, line, round_trip, p);
+    if (!retries_) spec.retries = catalogue.integer("efa", "", "retries");
     if (!ecn_->present()) p.ecn.reset();
 }
 

@@ -143,13 +143,15 @@ void PacketEngine::receive_report(std::uint32_t id) {
     Acknowledgement ack;
     ack.now = now();
     ack.congestion = (packet.flags & flag_marked) != 0;
-    ack.came_bytes = sender.heard(f.acknowledged, report);
+    const auto bytes_of = [&](std::uint32_t number) {
+        bool last = false;
+        return payload_of(f, number, last) + spec_.header_bytes;
+    };
+    ack.came_bytes = sender.heard(f.acknowledged, report, bytes_of);
     if (ack.came_bytes > 0) f.retries = 0;
     const bool trimmed = (packet.flags & flag_nack) != 0;
     if (trimmed && report.number >= f.acknowledged) {
-        bool last = false;
-        const std::int64_t bytes = payload_of(f, report.number, last) + spec_.header_bytes;
-        ack.trimmed = sender.lose(report.number, bytes);
+        ack.trimmed = sender.lose(report.number, bytes_of(report.number));
         ack.last_hop = (packet.flags & flag_last_hop) != 0;
     }
     ack.under_way_bytes = sender.under_way_bytes();

@@ -1,7 +1,6 @@
 #include "models/fabric/unordered_delivery.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace railyard {
 
@@ -68,33 +67,10 @@ const UnorderedSender::Sent* UnorderedSender::oldest() {
     return nullptr;
 }
 
-std::int64_t UnorderedSender::heard(std::uint32_t next, const DeliveryReport& report) {
-    for (; base_ < next; ++base_) {
-        came_.clear(base_);
-        lost_count_ -= lost_.clear(base_) ? 1 : 0;
-        doubted_.clear(base_);
-    }
-    std::uint64_t came = report.came;
-    std::uint32_t first = report.first;
-    if (first < base_) {
-        came = base_ - first < 64 ? came >> (base_ - first) : 0;
-        first = base_;
-    }
-    for (came &= ~came_.word(first); came != 0; came &= came - 1) {
-        const std::uint32_t number = first + static_cast<std::uint32_t>(std::countr_zero(came));
-        came_.set(number);
-        lost_count_ -= lost_.clear(number) ? 1 : 0;
-    }
-    const std::int64_t more = std::max<std::int64_t>(0, report.received_bytes - received_bytes_);
-    received_bytes_ += more;
-    under_way_bytes_ = std::max<std::int64_t>(0, under_way_bytes_ - more);
-    return more;
-}
-
 bool UnorderedSender::lose(std::uint32_t number, std::int64_t bytes) {
     if (number < base_ || came_.test(number) || !lost_.set(number)) return false;
     ++lost_count_;
-    under_way_bytes_ = std::max<std::int64_t>(0, under_way_bytes_ - bytes);
+    under_way_bytes_ -= bytes;
     return true;
 }
 

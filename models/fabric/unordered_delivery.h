@@ -7,6 +7,8 @@
 // Acknowledgements say which of 64 packets have come, and how many bytes ever: those
 // that the sender has under way follow from the latter.
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -71,8 +73,10 @@ class UnorderedSender {
     // A packet leaves, for the first time or again.
     void send(std::uint32_t number, std::uint16_t entropy, std::int64_t bytes, std::int64_t now,
               bool again);
-    // All before `next` has come, and what the report says. How many bytes are no longer under way.
-    std::int64_t heard(std::uint32_t next, const DeliveryReport& report);
+    // All before `next` has come, and what the report says. How many bytes it is the first to tell of.
+    // `bytes_of(number)`: those of a packet.
+    template <class BytesOf>
+    std::int64_t heard(std::uint32_t next, const DeliveryReport& report, const BytesOf& bytes_of);
     // It must be sent again, and is no longer under way. False: it has come, or that was known.
     bool lose(std::uint32_t number, std::int64_t bytes);
     // Likewise, but only the first time: what is sent again then is lost by a timeout alone.
@@ -80,6 +84,7 @@ class UnorderedSender {
 
     bool has_lost() const { return lost_count_ > 0; }
     std::uint32_t first_lost() const { return lost_.first(base_); }
+    // Less than nothing while the receiver's count has a packet that was lost, and no report names it yet.
     std::int64_t under_way_bytes() const { return under_way_bytes_; }
     std::int64_t sent_bytes() const { return sent_bytes_; }  // ever, again and again
     std::uint32_t lost_count() const { return lost_count_; }
@@ -100,6 +105,11 @@ class UnorderedSender {
                !lost_.test(sent.number);
     }
     void remember(const Sent& sent);
+    // It was taken for lost and has come after all: then it is in the receiver's count as well.
+    void find(std::int64_t bytes) {
+        --lost_count_;
+        under_way_bytes_ += bytes;
+    }
 
     PacketBits came_;     // out of order
     PacketBits lost_;     // and not sent again yet
@@ -114,5 +124,30 @@ class UnorderedSender {
     std::uint32_t sent_first_ = 0;
     std::uint32_t sent_last_ = 0;
 };
+
+template <class BytesOf>
+std::int64_t UnorderedSender::heard(std::uint32_t next, const DeliveryReport& report,
+                                    const BytesOf& bytes_of) {
+    for (; base_ < next; ++base_) {
+        came_.clear(base_);
+        if (lost_.clear(base_)) find(bytes_of(base_));
+        doubted_.clear(base_);
+    }
+    std::uint64_t came = report.came;
+    std::uint32_t first = report.first;
+    if (first < base_) {
+        came = base_ - first < 64 ? came >> (base_ - first) : 0;
+        first = base_;
+    }
+    for (came &= ~came_.word(first); came != 0; came &= came - 1) {
+        const std::uint32_t number = first + static_cast<std::uint32_t>(std::countr_zero(came));
+        came_.set(number);
+        if (lost_.clear(number)) find(bytes_of(number));
+    }
+    const std::int64_t more = std::max<std::int64_t>(0, report.received_bytes - received_bytes_);
+    received_bytes_ += more;
+    under_way_bytes_ -= more;
+    return more;
+}
 
 }  // namespace railyard

@@ -591,3 +591,24 @@ bytes = "1 MB"
         CHECK(digests.insert(r.digest).second);
     }
 }
+
+TEST_CASE("nothing starves in a queue of EFA that holds two packets or a few") {
+    const std::string text = one_switch + R"(
+[[window.traffic]]
+kind = "permutation"
+bytes = "2 MiB"
+[[window.traffic]]
+kind = "incast"
+senders = 7
+bytes = "2 MiB"
+)";
+    for (const int kilobytes : {9, 10, 14, 20, 40}) {
+        CAPTURE(kilobytes);
+        const WindowResult r = run_first_window(
+            text, {"fabric.compute.kind=efa",
+                   fmt::format("fabric.compute.buffer.queue=\"{} kB\"", kilobytes)});
+        CHECK(r.totals.lost_lossy > 0);
+        CHECK(r.ending == WindowEnding::resolved);
+        CHECK(r.failures == 0);
+    }
+}

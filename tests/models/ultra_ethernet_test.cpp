@@ -320,8 +320,26 @@ TEST_CASE("a packet that is lost by its order is so once") {
     sender.send(3, 0, 4096, 20, true);
     CHECK_FALSE(sender.lose_by_order(3, 4096));
     CHECK(sender.lose(3, 4096));  // a timeout may
-    sender.heard(5, {});
+    sender.heard(5, {}, [](std::uint32_t) { return 4096; });
     CHECK_FALSE(sender.lose_by_order(4, 4096));  // it has come
+}
+
+TEST_CASE("a packet that was taken for lost and has come leaves nothing under way") {
+    UnorderedSender sender(1024, false);
+    const auto bytes_of = [](std::uint32_t) { return 4096; };
+    sender.send(0, 0, 4096, 0, false);
+    sender.send(1, 0, 4096, 1, false);
+    sender.lose(1, 4096);
+    DeliveryReport report;  // it counts packet 1 and does not name it
+    report.received_bytes = 4096;
+    report.first = 100;
+    sender.heard(0, report, bytes_of);
+    sender.lose(0, 4096);
+    sender.send(0, 0, 4096, 20, true);
+    sender.send(1, 0, 4096, 21, true);
+    report.received_bytes += 4096;
+    sender.heard(2, report, bytes_of);
+    CHECK(sender.under_way_bytes() == 0);
 }
 
 TEST_CASE("a probe finds the loss of a last packet, which no later one can pass") {
