@@ -130,6 +130,7 @@ class ReceiverCredits final : public Congestion {
         Receiver& r = receivers_[s.destination];
         if (r.clock != flow) return;
         r.clock = none;
+        pace.wake = Picoseconds::max();
         for (const auto* senders : {&r.wanting, &r.others}) {
             for (const std::uint32_t other : *senders) {
                 if (!flows_[other].runs) continue;

@@ -492,8 +492,9 @@ void PacketEngine::wake_other(Pace& pace) {
 
 void PacketEngine::on_timer(std::uint32_t flow) {
     Flow& f = flows_[flow];
-    if (f.timer_at != now_ || f.phase != Phase::moving) return;
+    if (f.timer_at != now_) return;  // overtaken by another
     f.timer_at = unset;
+    if (f.phase != Phase::moving) return;
     const double rate_before = f.pace.bits_per_s;
     const std::int64_t window_before = f.pace.window_bytes;
     if (f.pace.wake.count() <= now_) congestion_->timer(flow, Picoseconds(now_), f.pace);

@@ -612,3 +612,28 @@ bytes = "2 MiB"
         CHECK(r.failures == 0);
     }
 }
+
+TEST_CASE(
+    "messages that follow one another on a queue pair never starve under receivers' credits") {
+    const std::string text = one_switch + R"(
+[[window.traffic]]
+kind = "ring"
+steps = 30
+bytes = "256 KiB"
+[[window.traffic]]
+kind = "ring"
+steps = 30
+bytes = "200 KiB"
+[[window.traffic]]
+kind = "all_to_all"
+bytes = "256 KiB"
+)";
+    for (const char* control : {"rccc", "nscc_rccc"}) {
+        CAPTURE(control);
+        const WindowResult r =
+            run_first_window(text, {"fabric.compute.kind=ultra_ethernet",
+                                    std::string("fabric.compute.congestion.control=") + control});
+        CHECK(r.ending == WindowEnding::resolved);
+        CHECK(r.failures == 0);
+    }
+}
