@@ -214,6 +214,19 @@ struct DelayControlSpec {
 };
 std::unique_ptr<Congestion> delay_control(const DelayControlSpec& spec);
 
+// What an RCCC receiver makes of a core that cannot carry what it gives credit for (oversubscribed_cc).
+struct CoreSpec {
+    bool followed = false;
+    double round = 0;          // base round trips between two looks
+    double round_spread = 0;   // by chance so much of it longer or shorter
+    double marked_weight = 0;  // of a round in the mean share of marked packets
+    double marked_share = 0;   // of that mean, which the core may have
+    double cut = 0;            // for each share beyond it
+    double increase =
+        0;  // after one round without a cut, twice after two; and the least that is left
+    std::uint64_t seed = 1;  // of the rounds
+};
+
 // RCCC, Ultra Ethernet's receiver credits.
 struct RcccSpec {
     Picoseconds base_rtt{};  // the network's longest, unloaded
@@ -222,6 +235,7 @@ struct RcccSpec {
     std::int64_t grant_bytes = 0;  // of one credit packet
     std::int64_t unit_bytes = 0;   // in which credit is counted
     double share = 0;              // of the receiver's rate that credits are given for
+    CoreSpec core;
 };
 // `window`: a control of the sender's that must permit what it sends too, where there is one.
 std::unique_ptr<Congestion> receiver_credits(const RcccSpec& spec,
@@ -231,8 +245,10 @@ std::unique_ptr<Congestion> receiver_credits(const RcccSpec& spec,
 struct CongestionGiven {
     std::string set;  // the name of the catalogue's parameter set, where there are several
     Bandwidth line;
-    Picoseconds base_rtt{};  // the network's longest, unloaded
-    bool trims = false;      // its switches
+    Picoseconds base_rtt{};       // the network's longest, unloaded
+    bool trims = false;           // its switches
+    bool oversubscribed = false;  // it has less bandwidth up than down
+    std::uint64_t seed = 1;
     // A scenario's own, of infiniband_cc.
     std::optional<Duration> cct_timer{};
     std::optional<std::int64_t> cct_limit{};

@@ -12,31 +12,80 @@
 // With a window beside it (NSCC) both must permit a packet, and a sender wants no more than its window. What
 // the last link trims does not move that window.
 //
+// Where the network's core is oversubscribed a receiver follows it too (CoreSpec): once in some round trips it
+// gives up the share of its packets that were trimmed before the last link, and more where many were marked;
+// else it goes up again, each time by twice as much.
+//
 // One clock for both ends: what a packet says is heard when its acknowledgement comes, and a credit is there
 // when it is given. Left out: the credit packets' own bandwidth (64 B for each 16 KiB).
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <utility>
 
 #include "models/fabric/congestion.h"
+#include "sim/rng.h"
 
 namespace railyard {
 
 namespace {
+
+// The share of its rate that a receiver gives credit for.
+class CoreShare {
+  public:
+    double share() const { return share_; }
+    // News of so many packets, trimmed ones among them. `round`: how long until the next look. Where
+    // nothing has come there is nothing to look at.
+    void heard(const CoreSpec& spec, const Acknowledgement& ack, double packets,
+               Picoseconds round) {
+        if (packets_ > 0 && ack.now >= look_at_) {
+            look(spec);
+            look_at_ = ack.now + round;
+        }
+        packets_ += packets;
+        trimmed_ += ack.trimmed && !ack.last_hop ? 1 : 0;
+        marked_ += ack.congestion ? 1 : 0;
+    }
+
+  private:
+    void look(const CoreSpec& spec) {
+        if (trimmed_ > 0) clean_ = 0;
+        share_ -= trimmed_ / packets_;
+        marked_mean_ += spec.marked_weight * (marked_ / packets_ - marked_mean_);
+        if (marked_mean_ > spec.marked_share) {
+            share_ *= 1 - spec.cut * (marked_mean_ - spec.marked_share);
+            clean_ = 0;
+        } else {
+            share_ += std::ldexp(spec.increase, clean_++);
+        }
+        share_ = std::clamp(share_, spec.increase, 1.0);
+        packets_ = trimmed_ = marked_ = 0;
+    }
+
+    double share_ = 1;
+    double marked_mean_ = 0;
+    int clean_ = 0;  // rounds in a row
+    Picoseconds look_at_{};
+    // Since the last look.
+    double packets_ = 0;
+    double trimmed_ = 0;
+    double marked_ = 0;
+};
 
 class ReceiverCredits final : public Congestion {
   public:
     ReceiverCredits(const RcccSpec& spec, std::unique_ptr<Congestion> window)
         : spec_(spec),
           window_(std::move(window)),
+          rounds_(spec.core.seed, 0, "rccc/rounds"),
           ahead_(static_cast<std::int64_t>(spec.window_max *
                                            static_cast<double>(spec.base_rtt.count()) * 1e-12 *
                                            spec.line_bits_per_s / 8)) {}
 
     void identify(Fingerprint& print) const override {
         print.add_all("rccc", spec_.base_rtt, spec_.line_bits_per_s, spec_.window_max,
-                      spec_.grant_bytes, spec_.share, spec_.unit_bytes);
+                      spec_.grant_bytes, spec_.share, spec_.unit_bytes, spec_.core.followed);
         if (window_) window_->identify(print);
     }
 
@@ -88,6 +137,11 @@ class ReceiverCredits final : public Congestion {
         }
         Receiver& r = receivers_[s.destination];
         catch_up(r, ack.now);
+        if (spec_.core.followed) {
+            const double packets =
+                static_cast<double>(ack.came_bytes) / static_cast<double>(s.packet);
+            r.core.heard(spec_.core, ack, packets + (ack.trimmed ? 1 : 0), next_round());
+        }
         queue(r, flow);
         if (r.clock == none) {
             r.clock = flow;
@@ -160,6 +214,7 @@ class ReceiverCredits final : public Congestion {
         std::deque<std::uint32_t> wanting;
         std::deque<std::uint32_t> others;  // that credit is given to in advance
         std::uint32_t clock = none;        // the flow whose timer is its own
+        CoreShare core;
         Picoseconds free_at{};
         bool idle() const { return wanting.empty() && others.empty(); }
     };
@@ -172,9 +227,14 @@ class ReceiverCredits final : public Congestion {
         if (s.speculates) s.credit = s.sent + ahead_;
         set(flow, pace);
     }
-    Picoseconds time_of(std::int64_t bytes) const {
+    Picoseconds time_of(std::int64_t bytes, double share) const {
         return Picoseconds(static_cast<std::int64_t>(static_cast<double>(bytes) * 8e12 /
-                                                     (spec_.share * spec_.line_bits_per_s)));
+                                                     (share * spec_.line_bits_per_s)));
+    }
+    Picoseconds next_round() {
+        const CoreSpec& core = spec_.core;
+        const double long_as = core.round * (1 + core.round_spread * (2 * rounds_.uniform() - 1));
+        return Picoseconds(std::llround(static_cast<double>(spec_.base_rtt.count()) * long_as));
     }
     // Into the turns of those that want credit, or of the others.
     void queue(Receiver& r, std::uint32_t flow) {
@@ -203,7 +263,7 @@ class ReceiverCredits final : public Congestion {
         s.place = Place::nowhere;
         s.given += grant;
         s.credit += grant;
-        r.free_at += time_of(grant);
+        r.free_at += time_of(grant, spec_.share * r.core.share());
         queue(r, flow);
         return flow;
     }
@@ -220,6 +280,7 @@ class ReceiverCredits final : public Congestion {
 
     RcccSpec spec_;
     std::unique_ptr<Congestion> window_;
+    RandomStream rounds_;
     std::int64_t ahead_;
     std::vector<Pace> windows_;  // what `window_` permits each flow
     std::vector<State> flows_;
@@ -241,6 +302,11 @@ RcccSpec read_rccc(Catalogue& catalogue, const CongestionGiven& given) {
     spec.grant_bytes = catalogue.data("rccc", "", "grant").count();
     spec.share = catalogue.number("rccc", "", "share");
     spec.unit_bytes = catalogue.data("rccc", "", "unit").count();
+    const auto of_core = [&](const char* key) { return catalogue.number("rccc", "", key); };
+    spec.core = {given.oversubscribed,         of_core("core_round"),
+                 of_core("core_round_spread"), of_core("core_marked_weight"),
+                 of_core("core_marked_share"), of_core("core_cut"),
+                 of_core("core_increase"),     given.seed};
     return spec;
 }
 

@@ -357,6 +357,8 @@ std::unique_ptr<Congestion> make_congestion(Catalogue& catalogue, const Topology
                              topology.line_rate(topology.up_links(0)[0]) * profile.ports,
                              unloaded_round_trip(topology, profile.spec),
                              profile.spec.trimming.enabled,
+                             profile.oversubscribed,
+                             profile.spec.seed,
                              {},
                              {}};
     if (profile.cct) {

@@ -46,6 +46,7 @@ struct PacketProfile {
     std::string parameters;            // the catalogue's set for it
     // The table of gaps of infiniband_cc.
     std::optional<InfinibandCongestionSpec> cct;
+    bool oversubscribed = false;  // receivers that give credit follow the core too
     std::int64_t ports = 1;       // of a NIC that one flow's packets leave by
     PacketSpec spec;              // all else
     std::vector<int> priorities;  // IEEE 802.1p, of each class with PFC; of others -1

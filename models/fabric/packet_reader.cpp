@@ -229,6 +229,10 @@ void PacketKeys::read_congestion(Section& congestion) {
                     {.bound = Bound::non_negative});
     keep_within(congestion, "cnp_delay", cnp_delay_, packet_time_max);
     read_cct(congestion);
+    congestion.read("oversubscribed_cc", oversubscribed_cc_,
+                    "true: receivers give less credit while switches before the last trim or mark "
+                    "(rccc, nscc_rccc)",
+                    {.otherwise = "where the network has less bandwidth up than down"});
     congestion.finish();
 }
 

@@ -61,6 +61,7 @@ class PacketKeys {
         queue_, trimmed_size_;
     bool trims_ = true;
     bool loss_by_order_ = false;
+    std::optional<bool> oversubscribed_cc_;
     std::string entropy_;
     std::optional<std::int64_t> entropy_values_;
     std::int64_t headroom_oversubscription_ = 1;

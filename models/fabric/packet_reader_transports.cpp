@@ -22,6 +22,20 @@ std::string names_of_unable(const Topology& topology, bool SwitchModel::*can) {
     return fmt::format("{}", fmt::join(unable, " and "));
 }
 
+// Whether a switch has less bandwidth up than down.
+bool is_oversubscribed(const Topology& topology) {
+    const auto sum = [&](std::span<const LinkId> links) {
+        double rate = 0;
+        for (const LinkId l : links) rate += topology.line_rate(l).bytes_per_second();
+        return rate;
+    };
+    for (auto v = static_cast<VertexId>(topology.nic_count()); v < topology.vertex_count(); ++v) {
+        const auto ups = topology.up_links(v);
+        if (!ups.empty() && sum(ups) < sum(topology.down_links(v))) return true;
+    }
+    return false;
+}
+
 }  // namespace
 
 void PacketReader::resolve_congestion(Catalogue& catalogue, PacketProfile& p) {
@@ -48,6 +62,10 @@ void PacketReader::resolve_congestion(Catalogue& catalogue, PacketProfile& p) {
     if (control_ != "infiniband_cc") {
         warn_of_keys(*congestion_, {"cct_timer", "cct_limit"},
                      "has no effect without control = \"infiniband_cc\"");
+    }
+    if (oversubscribed_cc_ && !control_.ends_with("rccc")) {
+        congestion_->warning("oversubscribed_cc",
+                             "has no effect without control = \"rccc\" or \"nscc_rccc\"");
     }
     if (control_ == "dcqcn" && !p.ecn) {
         congestion_->warning("control", "DCQCN hears of congestion by marks, and nothing is marked",
@@ -152,6 +170,7 @@ void PacketReader::resolve_ultra_ethernet(Catalogue& catalogue, const Topology& 
         trimming_->warning("size", "has no effect with enabled = false");
     }
     require_trimming(topology);
+    p.oversubscribed = oversubscribed_cc_.value_or(is_oversubscribed(topology));
     if (!entropy_.empty()) spec.entropy.choice = entropy_;
     spec.entropy.values = static_cast<std::uint32_t>(
         entropy_values_ ? *entropy_values_

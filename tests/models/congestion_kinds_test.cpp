@@ -613,6 +613,37 @@ bytes = "2 MiB"
     }
 }
 
+TEST_CASE("receivers that follow an oversubscribed core have little trimmed, and use half of it or more") {
+    const std::string text = R"(
+[run]
+duration = "1 h"
+[cluster]
+nodes = 16
+nics_per_node = 4
+[fabric.compute]
+kind = "ultra_ethernet"
+topology = "fat_tree"
+nodes_per_leaf = 4
+oversubscription = 4
+congestion.control = "rccc"
+[job]
+step.time = "1 s"
+checkpoint.mode = "none"
+[[window.traffic]]
+kind = "permutation"
+bytes = "8 MiB"
+)";
+    const auto run = [&](const char* followed) {
+        return run_first_window(
+            text, {std::string("fabric.compute.congestion.oversubscribed_cc=") + followed});
+    };
+    const WindowResult blind = run("false");
+    const WindowResult follows = run("true");
+    CHECK(run_first_window(text, {}).digest == follows.digest);  // the tree is oversubscribed
+    CHECK(follows.totals.trimmed < blind.totals.trimmed / 10);
+    CHECK(follows.end < 2 * blind.end);
+}
+
 TEST_CASE(
     "messages that follow one another on a queue pair never starve under receivers' credits") {
     const std::string text = one_switch + R"(
