@@ -138,20 +138,35 @@ void add_causes_of(const Optics& optics, bool endpoint, Catalogue& catalogue, Sc
         of.cause.reset_time = lasts;
         if (rate.per_second > 0) s.network_faults.causes.push_back(std::move(of));
     };
+    const PacketSpec& packets = s.networks[0].packets.spec;
+    const auto end_job = [&](const char* what, Rate rate, Remedy remedy, Duration repair_time) {
+        FailureCause of;
+        of.name = fmt::format("{}_{}", whose, what);
+        of.rate_per_node = {rate.per_second *
+                            static_cast<double>(s.networks[0].topology.nics_per_node())};
+        of.remedy = remedy;
+        of.repair_time = repair_time;
+        of.detection =
+            packets.retransmission_timeout.count() > 0
+                ? std::chrono::ceil<Duration>(timeouts_take(packets, packets.retries + 1))
+                : catalogue.time("detection", "nccl_ib_error", "time");
+        s.causes.push_back(std::move(of));
+    };
+    // A NIC with other ports sends by them meanwhile, a switch by other cables.
+    const bool alone = endpoint && s.networks[0].topology.up_links(0).size() == 1;
+    const auto until = alone ? stands_still(catalogue, s.networks[0].packets, optics.flap_time)
+                             : std::optional<Picoseconds>(optics.flap_time);
+    if (until) {
+        add("flap", optics.flap_rate, std::chrono::ceil<Duration>(*until), 0);
+    } else {
+        end_job("flap", optics.flap_rate, Remedy::restart, {});
+    }
     const LinkId one = 2 * s.network_faults.parts[cables[0]].cables[0];
-    add("flap", optics.flap_rate, optics.flap_time, 0);
     add("dirty", optics.dirty_rate, optics.dirty_time,
         share_left_dirty(optics, one, s.networks[0]));
     if (!endpoint) return add("dead", optics.failure_rate, optics.repair_time, 0);
     // The job takes another node instead of waiting for a new cable.
-    FailureCause dead;
-    dead.name = whose + "_dead";
-    dead.rate_per_node = {optics.failure_rate.per_second *
-                          static_cast<double>(s.networks[0].topology.nics_per_node())};
-    dead.remedy = Remedy::replace;
-    dead.repair_time = optics.repair_time;
-    dead.detection = catalogue.time("detection", "nccl_ib_error", "time");
-    s.causes.push_back(std::move(dead));
+    end_job("dead", optics.failure_rate, Remedy::replace, optics.repair_time);
 }
 
 }  // namespace

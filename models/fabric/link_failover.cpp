@@ -60,8 +60,7 @@ std::optional<LinkFailover::Absence> LinkFailover::absence(const CableOutage& o,
                                                            Picoseconds after) const {
     if (o.up == PacketEngine::never) return Absence{o.down + after, o.up};
     if (o.up <= o.down + after) return std::nullopt;
-    const bool known_to_all = o.up > o.down + times_.everywhere;
-    return Absence{o.down + after, o.up + (known_to_all ? times_.everywhere : times_.local)};
+    return Absence{o.down + after, o.up + times_.taken_up(o.up - o.down)};
 }
 
 LinkFailover::Known LinkFailover::known(Picoseconds now) const {

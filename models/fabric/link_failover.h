@@ -23,6 +23,11 @@ namespace railyard {
 struct FailoverTimes {
     Picoseconds local{};
     Picoseconds everywhere{};
+
+    // From the end of an outage of so long until switches send by the cable again.
+    Picoseconds taken_up(Picoseconds outage) const {
+        return outage > everywhere ? everywhere : local;
+    }
 };
 // The catalogue's: of InfiniBand, or of routed Ethernet.
 FailoverTimes read_failover_times(Catalogue& catalogue, bool infiniband);

@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "models/fabric/headroom.h"
+#include "models/fabric/link_failover.h"
 #include "sim/check.h"
 
 namespace railyard {
@@ -300,6 +301,29 @@ Picoseconds unloaded_round_trip(const Topology& topology, const PacketSpec& spec
         slowest[static_cast<std::size_t>(topology.levels()) - 1] -= 2 * spared.count();
     }
     return Picoseconds(std::accumulate(slowest.begin(), slowest.end(), std::int64_t{0}));
+}
+
+Picoseconds timeouts_take(const PacketSpec& spec, std::int64_t timeouts) {
+    Picoseconds all{};
+    Picoseconds next = spec.retransmission_timeout;
+    for (std::int64_t i = 0; i < timeouts; ++i) {
+        all += next;
+        if (spec.recovery == Recovery::unordered) next *= spec.timeout_growth;
+    }
+    return all;
+}
+
+std::optional<Picoseconds> stands_still(Catalogue& catalogue, const PacketProfile& profile,
+                                        Picoseconds outage) {
+    const PacketSpec& spec = profile.spec;
+    if (spec.retransmission_timeout.count() == 0) return outage;
+    const bool infiniband = profile.flow_control == FlowControl::credits;
+    const Picoseconds back = outage + read_failover_times(catalogue, infiniband).taken_up(outage);
+    for (std::int64_t timeouts = 1; timeouts <= spec.retries; ++timeouts) {
+        const Picoseconds tried = timeouts_take(spec, timeouts);
+        if (tried >= back) return tried;
+    }
+    return std::nullopt;
 }
 
 void set_up_ultra_ethernet(Catalogue& catalogue, Bandwidth line, Picoseconds round_trip,

@@ -613,7 +613,42 @@ bytes = "2 MiB"
     }
 }
 
-TEST_CASE("receivers that follow an oversubscribed core have little trimmed, and use half of it or more") {
+// One flow to a NIC whose cable is down for two seconds from the start.
+TEST_CASE("a sender comes through a flap, or gives up, when its timeouts say so") {
+    const std::string text = one_switch + R"(
+[[window.traffic]]
+kind = "incast"
+senders = 1
+bytes = "4 KiB"
+[[window.fault]]
+kind = "link_down"
+nic = "node-0.nic-0"
+duration = "2 s"
+)";
+    for (const std::string kind : {"roce", "infiniband", "efa", "ultra_ethernet"}) {
+        CAPTURE(kind);
+        ScenarioChanges changes;
+        changes.packets = true;
+        changes.settings = {"fabric.compute.kind=" + kind};
+        const Scenario s = load_scenario(text, "flap", changes);
+        const NetworkWindow window = packet_windows(s)[0];
+        const PacketSpec& spec = window.network->packets.spec;
+        StandaloneCatalogue own = s.open_catalogue();
+        const auto still =
+            stands_still(own.catalogue, window.network->packets, std::chrono::seconds(2));
+        const WindowResult r = run_to_its_end(s, window);
+        CHECK(r.failed[0] == !still.has_value());
+        constexpr std::int64_t some = 20'000'000;  // a round trip, in picoseconds
+        if (still) {
+            CHECK(*still >= std::chrono::seconds(2));
+            CHECK(std::abs((r.ends[0] - *still).count()) < some);
+        } else {
+            CHECK(timeouts_take(spec, spec.retries + 1) < std::chrono::seconds(2));
+        }
+    }
+}
+
+TEST_CASE("receivers that follow an oversubscribed core have little trimmed and use most of it") {
     const std::string text = R"(
 [run]
 duration = "1 h"

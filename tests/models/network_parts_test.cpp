@@ -251,6 +251,34 @@ TEST_CASE("cables of a kind of optics flap, become dirty and die at their kind's
     CHECK(dead->remedy == Remedy::replace);
 }
 
+TEST_CASE("a flap stops a job until its transport comes through, or ends it when that gives up") {
+    for (const char* kind : {"roce", "efa", "ultra_ethernet"}) {
+        CAPTURE(kind);
+        std::string with_optics = cluster;
+        const std::string table = "[fabric.compute]\n";
+        with_optics.insert(with_optics.find(table) + table.size(),
+                           std::string("endpoint_optics = \"dr\"\nkind = \"") + kind + "\"\n");
+        const Scenario s = load_scenario(with_optics + job_on(8), "flap");
+        const ClusterNetwork& network = s.networks[0];
+        StandaloneCatalogue own = s.open_catalogue();
+        const auto named = [](const auto& of) { return of.name == "endpoint_cable_flap"; };
+        const auto stall = std::ranges::find_if(
+            s.network_faults.causes, [&](const NetworkCause& of) { return named(of.cause); });
+        const auto end = std::ranges::find_if(s.causes, named);
+        const auto still =
+            stands_still(own.catalogue, network.packets, network.endpoint_optics->flap_time);
+        CHECK((stall != s.network_faults.causes.end()) == still.has_value());
+        CHECK((end != s.causes.end()) == !still.has_value());
+        if (still) {
+            CHECK(stall->cause.reset_time >= *still);
+            CHECK(stall->cause.reset_time < *still + std::chrono::microseconds(1));
+        } else {
+            CHECK(end->remedy == Remedy::restart);
+            CHECK(end->detection < network.endpoint_optics->flap_time);
+        }
+    }
+}
+
 TEST_CASE("sprayed routes use all ways up to their height, others only their own") {
     const Scenario s = load_scenario(cluster + job_on(8), "network parts");
     const Topology& t = s.networks[0].topology;
