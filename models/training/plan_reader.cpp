@@ -295,7 +295,8 @@ class PlanReader {
     Node& node_;
     PlanSpec spec_;
     ParallelPlan& p_ = spec_.plan;
-    Precision fp8_;  // how the job's software scales 8 bits
+    bool named_ = false;  // the job's software is one that published runs were held against
+    Precision fp8_;       // how the job's software scales 8 bits
     Section parallel_;
     std::optional<std::int64_t> data_;
     std::int64_t zero_ = 1;
@@ -306,7 +307,8 @@ class PlanReader {
 // What runs the job: its kernels go to the node's GPUs, its habits are what the plan has unless it says
 // otherwise.
 Precision PlanReader::read_stack() {
-    std::vector<std::string> names = software_names();
+    const std::vector<std::string> known = software_names();
+    std::vector<std::string> names = known;
     names.insert(names.end(), context_.own_software.begin(), context_.own_software.end());
     std::string name;
     job_.name("software", name, names, "a software stack in the catalogue",
@@ -314,6 +316,7 @@ Precision PlanReader::read_stack() {
               "what [job.parallel] has where it is silent",
               {.otherwise = "Megatron-Core 0.12, with the interval of a stack that nobody named"});
     if (name.empty() && context_.model.name.empty()) return Software{}.fp8;
+    named_ = std::ranges::find(known, name) != known.end();
     if (name.empty()) name = unnamed_software;
     const Software software = read_software(catalogue_, software_id(name), node_.gpu);
     if (context_.model.name.empty()) {
@@ -467,8 +470,7 @@ void PlanReader::settle() {
 // Whether the job's GPUs can do it, in their memory.
 void PlanReader::check() {
     const Planned all{context_.model, node_, context_, spec_};
-    spec_.step_error =
-        read_step_error(catalogue_, context_.model.experts > 0, job_.has("software"), node_.gpu);
+    spec_.step_error = read_step_error(catalogue_, context_.model.experts > 0, named_, node_.gpu);
     if (context_.instead) p_ = *context_.instead;
     // A draw of an estimate stands for the nearest number that the layers allow.
     if (values_.factor(parallel_.path("interleave")) != 1) {

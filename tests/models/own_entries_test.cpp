@@ -72,6 +72,28 @@ like = "qm9700_ndr"
                  with_names(rest, "mine", "mine", "mine", "mine")) != ours);
 }
 
+TEST_CASE("no published run tells how far a stack of one's own is off, whatever it is like") {
+    const auto error = [](const std::string& stack) {
+        const std::string text = R"(
+[run]
+duration = "1 h"
+[software.mine]
+like = "nemo_25.09"
+[cluster]
+nodes = 1
+node = "dgx_h100"
+[job]
+model = "llama3_8b"
+parallel = { tensor = 2, global_batch = 64 }
+)" + stack;
+        return load_scenario(text, "test").step_error;
+    };
+    const StepError own = error("software = \"mine\"\n");
+    CHECK(error("software = \"nemo_25.09\"\n").named);
+    CHECK_FALSE(own.named);
+    CHECK(own.nine_tenths == error("").nine_tenths);
+}
+
 TEST_CASE("every built-in entry of an open kind can be copied key by key") {
     for (const OpenKind& open : open_kinds()) {
         for (const std::string& name : Catalogue::names(open.kind)) {
