@@ -20,6 +20,7 @@ void WorldRuns::begin_stage(JobIndex index, RunStage stage, const RunPlan& plan,
     j.run = plan;
     j.run.step = j.step.duration();
     j.run_since = clock_.now() - already;
+    j.pace_changes_at = Instant::max();  // it begins at the pace of now
     jobs_[index].parts->run(stage == RunStage::working && !plan.stands_still,
                             stage != RunStage::setting_up);
     expect_end(index);

@@ -239,3 +239,41 @@ node = 2
     CHECK(many.ledger.fraction(Category::productive) ==
           doctest::Approx(one.ledger.fraction(Category::productive)).epsilon(1e-4));
 }
+
+// Three intervals of 1,000 s and two stalls of 1,000 s; the part is slowed by nothing to speak of.
+TEST_CASE("what changes in the last step before a save leaves the save as it is") {
+    for (const int strikes_at : {985, 991, 995, 1000, 1001}) {
+        const ReplicaResult r = run_replica(scenario(fmt::format(R"(
+[run]
+replicas = 1
+[cluster]
+nodes = 2
+[storage]
+system = "generic"
+servers = 1
+server_write_bandwidth = "1 GB/s"
+server_read_bandwidth = "1 GB/s"
+[scheduler]
+[[jobs.kind]]
+name = "train"
+nodes = 2
+length = "3000 s"
+step.time = "10 s"
+checkpoint = {{ interval = "100 steps", size = "1 TB" }}
+[[failures.cause]]
+name = "slow"
+rate_per_node = "0 /day"
+slows = "gpu"
+slowdown = 0.000001
+[[inject]]
+at = "{} s"
+cause = "slow"
+node = 0
+)",
+                                                                 strikes_at)),
+                                            0, false);
+        CAPTURE(strikes_at);
+        CHECK(r.ledger.fraction(Category::checkpoint_stall) ==
+              doctest::Approx(2.0 / 5).epsilon(1e-3));
+    }
+}
