@@ -150,7 +150,7 @@ NodeSet Slurm::allowed_nodes(const WorldJob& job) const {
 
 bool Slurm::within_limits(JobIndex job) const {
     const SlurmQos& qos = spec_.qos[world_.job(job).qos];
-    return world_.power_for(job) &&
+    return !preemption_.makes_way(job) && world_.power_for(job) &&
            (qos.gpus_max == 0 ||
             qos_gpus_[world_.job(job).qos] + world_.job(job).gpus <= qos.gpus_max);
 }
@@ -205,12 +205,22 @@ void Slurm::start(JobIndex job, const Allocation& allocation) {
 
 // Displaces others for it, and starts it if they are gone at once.
 bool Slurm::make_room(JobIndex job) {
-    bool all_gone = true;
-    const std::vector<JobIndex> victims = preemption_.victims(job, allowed_nodes(world_.job(job)));
-    for (const JobIndex victim : victims) {
-        if (!preemption_.displace(victim, job)) all_gone = false;
+    const WorldJob& wants = world_.job(job);
+    SlurmPreemption::Suits suits;
+    if (spec_.topology != SlurmTopology::none || wants.switches_max > 0) {
+        suits = [&](const NodeSet& full, const NodeSet& rest) {
+            const auto nodes = placement_.place_later(wants, {full, rest, world_.device_of(job)});
+            return nodes && switches_do(job, *nodes);
+        };
     }
-    return !victims.empty() && all_gone && try_now(job);
+    const std::vector<JobIndex> victims = preemption_.victims(job, allowed_nodes(wants), suits);
+    std::vector<JobIndex> gone;
+    for (const JobIndex victim : victims) {
+        if (preemption_.displace(victim, job)) gone.push_back(victim);
+    }
+    if (gone.size() == victims.size()) return !victims.empty() && try_now(job);
+    for (const JobIndex victim : gone) preemption_.make_way(victim, job);
+    return false;
 }
 
 void Slurm::resume_suspended() {
@@ -221,7 +231,7 @@ void Slurm::resume_suspended() {
             return world_.cluster().node(share.node).state == NodeState::up &&
                    world_.cluster().free(share.node, device) >= share.gpus;
         });
-        if (!free || !world_.power_for(job)) continue;
+        if (!free || preemption_.makes_way(job) || !world_.power_for(job)) continue;
         std::erase(suspended_, job);
         runs(job);
         world_.resume(job);

@@ -10,8 +10,9 @@ namespace {
 // What would be free for a job's pods on the nodes that it may have, if some that run were gone.
 class Room {
   public:
-    Room(const WorldView& world, const WorldJob& job, const NodeSet& allowed)
-        : pod_(job.gpus_per_pod), full_(job.gpus / pod_), rest_(job.gpus % pod_) {
+    Room(const WorldView& world, const WorldJob& job, const NodeSet& allowed,
+         const SlurmPreemption::Suits& suits)
+        : suits_(suits), pod_(job.gpus_per_pod), full_(job.gpus / pod_), rest_(job.gpus % pod_) {
         const WorldCluster& cluster = world.cluster();
         const std::size_t device = cluster.device_of(world.spec().pool(job));
         for (NodeIndex node = 0; node < cluster.nodes().size(); ++node) {
@@ -28,15 +29,26 @@ class Room {
             count(share.node, 1);
         }
     }
-    bool enough() const { return pods_ >= full_ && (rest_ == 0 || pods_or_rest_ > full_); }
+    bool enough() const {
+        if (pods_ < full_ || (rest_ > 0 && pods_or_rest_ <= full_)) return false;
+        return !suits_ || suits_(with(pod_), with(std::max<std::int64_t>(rest_, 1)));
+    }
 
   private:
     static constexpr std::int64_t closed = -1;
+    NodeSet with(std::int64_t gpus) const {
+        NodeSet out(free_.size());
+        for (std::size_t node = 0; node < free_.size(); ++node) {
+            if (free_[node] >= gpus) out.add(static_cast<NodeIndex>(node));
+        }
+        return out;
+    }
     void count(NodeIndex node, std::int64_t sign) {
         pods_ += free_[node] >= pod_ ? sign : 0;
         pods_or_rest_ += rest_ > 0 && free_[node] >= rest_ ? sign : 0;
     }
 
+    const SlurmPreemption::Suits& suits_;
     std::int64_t pod_, full_, rest_;  // GPUs of a pod, full pods, GPUs of the last one
     std::vector<std::int64_t> free_;  // by node
     std::int64_t pods_ = 0;           // nodes with room for a full one
@@ -50,7 +62,11 @@ const SlurmQos& SlurmPreemption::qos(JobIndex job) const {
 }
 
 void SlurmPreemption::left(JobIndex job) {
-    leaving_.erase(job);
+    const auto leaving = leaving_.find(job);
+    if (leaving != leaving_.end()) {
+        if (leaving->second.at == Instant::max()) made_way_[job] = leaving->second.for_whom;
+        leaving_.erase(leaving);
+    }
     std::vector<JobIndex>& running = running_[world_.job(job).qos];
     const auto found = std::find(running.begin(), running.end(), job);
     if (found == running.end()) return;  // it never started
@@ -63,7 +79,8 @@ bool SlurmPreemption::may_be_displaced(JobIndex victim) const {
            world_.now() - world_.status(victim).started >= qos(victim).exempt;
 }
 
-std::vector<JobIndex> SlurmPreemption::victims(JobIndex index, const NodeSet& allowed) const {
+std::vector<JobIndex> SlurmPreemption::victims(JobIndex index, const NodeSet& allowed,
+                                               const Suits& suits) const {
     const WorldJob& job = world_.job(index);
     std::vector<JobIndex> candidates;
     std::int64_t gpus = world_.cluster().free_gpus(world_.spec().pool(job));
@@ -81,7 +98,7 @@ std::vector<JobIndex> SlurmPreemption::victims(JobIndex index, const NodeSet& al
         return std::tuple(qos(a).priority, world_.status(b).started, b) <
                std::tuple(qos(b).priority, world_.status(a).started, a);
     });
-    Room room(world_, job, allowed);
+    Room room(world_, job, allowed, suits);
     std::vector<JobIndex> out;
     for (const JobIndex victim : candidates) {
         room.shift(world_.status(victim).held, 1);
@@ -145,6 +162,13 @@ std::vector<JobIndex> SlurmPreemption::schedule() {
         const JobIndex job = leaving->second.for_whom;
         if (std::find(out.begin(), out.end(), job) == out.end()) out.push_back(job);
         remove(victim, job);
+    }
+    for (auto it = made_way_.begin(); it != made_way_.end();) {
+        const JobIndex job = it->second;
+        const bool all_left = std::ranges::none_of(
+            leaving_, [&](const auto& leaving) { return leaving.second.for_whom == job; });
+        if (all_left && std::find(out.begin(), out.end(), job) == out.end()) out.push_back(job);
+        it = all_left ? made_way_.erase(it) : std::next(it);
     }
     return out;
 }

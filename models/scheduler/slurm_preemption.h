@@ -1,6 +1,7 @@
 #pragma once
 // The jobs that a waiting job may preempt under Slurm (PreemptType=preempt/qos), and what becomes of them.
 
+#include <functional>
 #include <map>
 #include <set>
 #include <vector>
@@ -16,14 +17,21 @@ class SlurmPreemption {
 
     void runs(JobIndex job) { running_[world_.job(job).qos].push_back(job); }
     void left(JobIndex job);
+    // Whether a job's pods may be where these nodes have room for a full one and for its last, smaller one;
+    // none: wherever there is room.
+    using Suits = std::function<bool(const NodeSet& full, const NodeSet& rest)>;
     // Fewest running jobs, of least priority and of these the youngest, whose GPUs (or slices of the same
-    // profile) and the free ones would do for `job` now; none when it may displace nobody, or that would not
-    // help.
-    std::vector<JobIndex> victims(JobIndex job, const NodeSet& allowed) const;
+    // profile) and the free ones would do for `job` now, where they are; none when it may displace nobody,
+    // or that would not help.
+    std::vector<JobIndex> victims(JobIndex job, const NodeSet& allowed, const Suits& suits) const;
     // Displaces it for `job`, once its grace time is over. True when it is gone already.
     bool displace(JobIndex victim, JobIndex job);
-    // Displaces those whose time has come. Returns whom that is done for.
+    // Displaces those whose time has come. Returns whom that is done for, and for whom all have left by now:
+    // they come first.
     std::vector<JobIndex> schedule();
+    // Has left for one that still waits for others to leave, and doesn't come back before that.
+    bool makes_way(JobIndex victim) const { return made_way_.contains(victim); }
+    void make_way(JobIndex victim, JobIndex job) { made_way_[victim] = job; }
     bool displacing(JobIndex victim) const { return leaving_.contains(victim); }
     bool any_leaving() const { return !leaving_.empty(); }
 
@@ -40,6 +48,7 @@ class SlurmPreemption {
     };
     std::map<JobIndex, Leaving> leaving_;  // in their grace time
     std::set<std::pair<Instant, JobIndex>> grace_ends_;
+    std::map<JobIndex, JobIndex> made_way_;  // by victim that has left: for whom
 };
 
 }  // namespace railyard

@@ -536,6 +536,52 @@ TEST_CASE("Whoever displaces others displaces no more of them while their epilog
     CHECK(r.outcome.runs[4].first_start == Instant(1h + 1min));
 }
 
+TEST_CASE("Whoever is displaced for another comes back after it, epilogs or not") {
+    WorldSpec spec = world(2);
+    spec.slurm.qos = {{.name = "low"},
+                      {.name = "patient", .grace = 10min},
+                      {.name = "high", .priority = 1, .preempts = {0, 1}}};
+    std::vector<WorldJob> jobs = {job(0, 0s, 8, 10h, 20h), job(1, 0s, 8, 10h, 20h),
+                                  job(2, 1h, 16, 2h)};
+    jobs[2].qos = 2;
+    SUBCASE("all at once") {
+        spec.health.epilog_time = 1min;
+        const WorldRunResult r = run(spec, jobs);
+        CHECK(r.outcome.preemptions == 2);
+        CHECK(r.outcome.runs[2].first_start == Instant(1h + 1min));
+    }
+    SUBCASE("one after another") {
+        jobs[1].qos = 1;
+        const WorldRunResult r = run(spec, jobs);
+        CHECK(r.outcome.preemptions == 2);
+        CHECK(r.outcome.runs[0].starts == 2);
+        CHECK(r.outcome.runs[2].first_start == Instant(1h + 10min));
+    }
+}
+
+TEST_CASE("Nobody is displaced where that would not help") {
+    WorldSpec spec = world(4);
+    for (std::uint32_t n = 0; n < 4; ++n) spec.places.push_back({n / 2, n / 2});
+    spec.slurm.topology = SlurmTopology::block;
+    spec.slurm.priority.qos = 1000;
+    spec.slurm.qos = {{.name = "low"}, {.name = "high", .priority = 1, .preempts = {0}}};
+    // A block each for one that stays and one that would go: there is no block for the last.
+    std::vector<WorldJob> jobs = {job(0, 0s, 8, 10h), job(1, 1s, 8, 20h), job(2, 2s, 8, 10h),
+                                  job(3, 3s, 8, 20h), job(4, 1h, 16, 1h)};
+    for (const std::size_t i : {0, 2, 4}) jobs[i].qos = 1;
+    SUBCASE("with blocks") {
+        const WorldRunResult r = run(spec, jobs);
+        CHECK(r.outcome.preemptions == 1);  // when those that stay are done
+        CHECK(r.outcome.runs[4].first_start == Instant(10h));
+    }
+    SUBCASE("wherever there is room") {
+        spec.slurm.topology = SlurmTopology::none;
+        const WorldRunResult r = run(spec, jobs);
+        CHECK(r.outcome.preemptions == 2);
+        CHECK(r.outcome.runs[4].first_start == Instant(1h));
+    }
+}
+
 TEST_CASE("A job that is done within its grace time, but for its epilog, is not displaced") {
     WorldSpec spec = world(1);
     spec.slurm.qos = {{.name = "low", .grace = 10min},
