@@ -142,25 +142,35 @@ bool WorldRuns::meets_broken_node(JobIndex index) {
         j.pace_changes_at = clock_.now();  // and nothing else will
         return true;
     }
-    j.failed_node = *node;
     ++outcome_.interruptions[repair_.cause(*node)];
     ++outcome_.runs[index].interruptions;
     stop(index, Unsaved::lost);
-    j.status.phase = WorldPhase::stalled;
-    clock_.schedule_end(j, clock_.now() + repair_.detection(*node), WorldClock::notices, index);
+    stall(index, *node, repair_.detection(*node));
     return true;
+}
+
+void WorldRuns::stall(JobIndex index, NodeIndex node, Duration unnoticed) {
+    LiveJob& j = jobs_[index];
+    j.failed_node = node;
+    j.status.phase = WorldPhase::stalled;
+    const Instant notices = clock_.now() + unnoticed;
+    j.run_end = RunEnd::limit;
+    const Instant limit = this->limit(j, true);
+    clock_.schedule_end(j, std::min(notices, limit),
+                        limit < notices ? WorldClock::run_ends : WorldClock::notices, index);
+}
+
+Instant WorldRuns::limit(const LiveJob& j, bool stands_still) const {
+    // What Slurm takes for a limit where none is given ends nobody that can't go on.
+    if (stands_still && !has_time_limit(run_.spec, j.job)) return Instant::max();
+    return j.status.started +
+           std::min(time_limit(run_.spec, j.job), Instant::max() - j.status.started);
 }
 
 void WorldRuns::expect_end(JobIndex index) {
     LiveJob& j = jobs_[index];
-    const auto at = [](Instant from, Duration after) {
-        return after < Instant::max() - from ? from + after : Instant::max();
-    };
-    const Instant done = at(j.run_since, j.run.finish_after());
-    // What Slurm takes for a limit where none is given ends nobody that can't go on.
-    const bool for_ever = j.run.stands_still && !has_time_limit(run_.spec, j.job);
-    const Instant limit =
-        for_ever ? Instant::max() : at(j.status.started, time_limit(run_.spec, j.job));
+    const Instant done = j.run_since + std::min(j.run.finish_after(), Instant::max() - j.run_since);
+    const Instant limit = this->limit(j, j.run.stands_still);
     const Instant first = std::min({done, limit, j.own_failure, j.pace_changes_at});
     const bool leaves =
         j.slow_node != no_node && j.pace_changes_at == Instant::max() && j.stage == RunStage::whole;

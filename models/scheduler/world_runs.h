@@ -41,6 +41,8 @@ class WorldRuns : public WorldParts::Owner, public WorldLinks::Owner {
     void stop(JobIndex job, Unsaved unsaved, const StateLoss& loss = {});
     void handle(WorldClock::Kind kind, JobIndex job);
     void forget(JobIndex job);  // it is over
+    // One that has been stopped by a node holds its GPUs until it notices, or its time is up.
+    void stall(JobIndex job, NodeIndex node, Duration unnoticed);
 
     // To the runs on a node.
     void storm(NodeIndex node, const Strike& strike);
@@ -64,6 +66,7 @@ class WorldRuns : public WorldParts::Owner, public WorldLinks::Owner {
 
     bool meets_broken_node(JobIndex job);
     Duration until_own_failure(JobIndex job);
+    Instant limit(const LiveJob& job, bool stands_still) const;
     void expect_end(JobIndex job);
     void end_run(JobIndex job);
     void left_slow_node(JobIndex job);

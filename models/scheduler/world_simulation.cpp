@@ -386,10 +386,8 @@ void WorldSimulation::struck(NodeIndex node, const Strike& strike) {
         ++outcome_.interruptions[strike.cause];
         ++outcome_.runs[index].interruptions;
         runs_.stop(index, Unsaved::lost, loss);
-        j.failed_node = node;
-        j.status.phase = WorldPhase::stalled;
         record("interruption", index, cause.name, node);
-        clock_.schedule_end(j, now() + cause.detection, WorldClock::notices, index);
+        runs_.stall(index, node, cause.detection);
     }
     if (idle) ++outcome_.strikes_on_idle;
     if (cause.remedy != Remedy::restart) lose_suspended(node);

@@ -255,3 +255,19 @@ TEST_CASE("where a heartbeat or a check has found the node nobody else is blamed
         CHECK(r.outcome.nodes_blamed == 0);
     }
 }
+
+TEST_CASE("a job that has not noticed its failure is ended by its time limit all the same") {
+    for (const bool before_it_starts : {false, true}) {
+        Shared f(2);
+        f.spec.health = {.prolog = false, .epilog = false};
+        f.causes[0].detection = 24h;
+        f.submit(16, 5h, 1h, 6h);
+        f.submit(16, 1h, 2h, 2h);
+        f.inject(before_it_starts ? Duration(30min) : Duration(5h), 0);
+        const WorldRunResult r = f.run(48h);
+        CHECK(r.outcome.runs[0].how == JobEnd::timeout);
+        CHECK(r.outcome.runs[0].end == Instant(7h));
+        CHECK(r.outcome.runs[0].held == Duration(6h));
+        CHECK(r.outcome.runs[1].first_start == Instant(7h));
+    }
+}
