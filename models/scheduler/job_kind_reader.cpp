@@ -64,7 +64,7 @@ JobKindKeys JobKindReader::read() {
         {.bound = Bound::non_negative});
     section_.read("requeue", kind.requeue,
                   "It waits again when it fails or its nodes do (JobRequeue)");
-    section_.read("resubmit", kind.resubmit, "It waits again when its time limit ends it");
+    section_.read("resubmit", kind.resubmit, "It is submitted again when its time limit ends it");
     section_.read("restarts_max", kind.restarts_max, "After so many it is given up",
                   {.bound = Bound::non_negative});
     read_requires(kind);

@@ -12,11 +12,13 @@ SlurmQueue::SlurmQueue(const WorldView& world, SlurmPriorities& priorities)
 bool SlurmQueue::before(const Entry& a, const Entry& b) {
     if (a.tier != b.tier) return a.tier > b.tier;
     if (a.priority != b.priority) return a.priority > b.priority;
+    if (a.submitted != b.submitted) return a.submitted < b.submitted;
     return a.order < b.order;
 }
 
 SlurmQueue::Entry SlurmQueue::entry(JobIndex job) const {
-    return {world_.spec().partitions[world_.job(job).partition].tier, priority_[job], job, job};
+    return {world_.spec().partitions[world_.job(job).partition].tier, priority_[job],
+            world_.status(job).submitted, job, job};
 }
 
 void SlurmQueue::drop_the_gone() {

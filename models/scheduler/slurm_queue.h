@@ -26,7 +26,8 @@ class SlurmQueue {
     struct Entry {
         std::int64_t tier = 0;
         std::int64_t priority = 0;
-        JobIndex job = no_world_job;  // whether it has left or not, it keeps its place by this
+        Instant submitted{};
+        JobIndex job = no_world_job;  // whether it has left or not, it keeps its place by `order`
         JobIndex order = no_world_job;
     };
     static bool before(const Entry& a, const Entry& b);

@@ -46,6 +46,7 @@ struct WorldJobStatus {
     WorldPhase phase = WorldPhase::pending;
     Allocation held;        // sorted by node
     std::int64_t gpus = 0;  // of these
+    Instant submitted{};    // or submitted anew, when its time limit had ended it
     Instant eligible{};     // waits since
     Instant started{};      // of the run under way: when it had all its GPUs
     std::int64_t restarts = 0;

@@ -123,6 +123,7 @@ void WorldSimulation::submit_next() {
         const WorldJob& it = job(index);
         WorldWork work(ledger_, it.kind, outcome_.runs[index], spec().steps_of(it), it.done);
         jobs_.begin(index, {it, spec().kinds[it.kind], std::move(work)});
+        jobs_[index].status.submitted = first ? Instant::min() : it.submit;
         auto why = scheduler_->never(index);
         if (!why) why = power_.never(index);
         if (why) {
@@ -244,8 +245,11 @@ void WorldSimulation::book_phase(JobIndex index) {
 // ---- stopping ----
 
 void WorldSimulation::run_over(JobIndex index, bool at_limit) {
-    const bool again = at_limit && spec().kinds[job(index).kind].resubmit;
-    stop(index, again ? Unsaved::lost : Unsaved::kept);
+    const WorldJobKind& kind = spec().kinds[job(index).kind];
+    WorldJobStatus& status = jobs_[index].status;
+    const bool again = at_limit && kind.resubmit && status.restarts < kind.restarts_max;
+    if (again) status.submitted = now();
+    stop(index, at_limit ? Unsaved::lost : Unsaved::kept);
     leave(index, {again, now(), at_limit ? JobEnd::timeout : JobEnd::completed});
     decide_soon();
 }

@@ -271,3 +271,35 @@ TEST_CASE("a job that has not noticed its failure is ended by its time limit all
         CHECK(r.outcome.runs[1].first_start == Instant(7h));
     }
 }
+
+TEST_CASE("what a job has not saved when its time limit ends it is lost") {
+    SmallWorld f(2, 0);
+    f.submit(16, 10h, {}, 5h);
+    const WorldRunResult nothing = f.run(24h);
+    CHECK(nothing.outcome.runs[0].how == JobEnd::timeout);
+    CHECK(node_hours(nothing, Category::lost_work) == 10);
+    CHECK(node_hours(nothing, Category::productive) == 0);
+    f.spec.kinds[0].checkpoint_interval = 2h;
+    const WorldRunResult saved = f.run(24h);
+    CHECK(node_hours(saved, Category::lost_work) == 2);
+    CHECK(node_hours(saved, Category::productive) == 8);
+    f.jobs.jobs[0].work = 5h;  // exactly what it may take
+    const WorldRunResult done = f.run(24h);
+    CHECK(done.outcome.runs[0].how == JobEnd::completed);
+    CHECK(node_hours(done, Category::productive) == 10);
+}
+
+TEST_CASE("a job that is submitted again comes last, and not more often than its kind may") {
+    SmallWorld f(1, 0);
+    f.spec.kinds[0].resubmit = true;
+    f.spec.kinds[0].restarts_max = 2;
+    f.submit(8, 3h, {}, 2h);
+    f.submit(8, 1h, 30min);
+    f.submit(8, 1h, 150min);
+    const WorldRunResult r = f.run(24h);
+    CHECK(r.outcome.runs[1].first_start == Instant(2h));
+    CHECK(r.outcome.runs[2].first_start == Instant(5h));
+    CHECK(r.outcome.runs[0].starts == 3);
+    CHECK(r.outcome.runs[0].how == JobEnd::timeout);
+    CHECK(r.outcome.runs[0].end == Instant(8h));
+}
