@@ -285,7 +285,7 @@ void Slurm::main_pass(std::int64_t depth) {
         }
         if (!within_limits(job)) continue;
         if (try_now(job, &spoken_for)) continue;
-        if (!preemption_.any_leaving() && make_room(job)) continue;
+        if (!preemption_.any_leaving_for(job) && make_room(job)) continue;
         blocked[world_.job(job).partition] = true;
         spoken_for.add(world_.cluster().members(world_.job(job).partition));
         --open;

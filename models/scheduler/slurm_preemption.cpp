@@ -165,8 +165,7 @@ std::vector<JobIndex> SlurmPreemption::schedule() {
     }
     for (auto it = made_way_.begin(); it != made_way_.end();) {
         const JobIndex job = it->second;
-        const bool all_left = std::ranges::none_of(
-            leaving_, [&](const auto& leaving) { return leaving.second.for_whom == job; });
+        const bool all_left = !any_leaving_for(job);
         if (all_left && std::find(out.begin(), out.end(), job) == out.end()) out.push_back(job);
         it = all_left ? made_way_.erase(it) : std::next(it);
     }

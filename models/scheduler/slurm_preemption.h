@@ -1,6 +1,7 @@
 #pragma once
 // The jobs that a waiting job may preempt under Slurm (PreemptType=preempt/qos), and what becomes of them.
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <set>
@@ -33,7 +34,10 @@ class SlurmPreemption {
     bool makes_way(JobIndex victim) const { return made_way_.contains(victim); }
     void make_way(JobIndex victim, JobIndex job) { made_way_[victim] = job; }
     bool displacing(JobIndex victim) const { return leaving_.contains(victim); }
-    bool any_leaving() const { return !leaving_.empty(); }
+    bool any_leaving_for(JobIndex job) const {
+        return std::any_of(leaving_.begin(), leaving_.end(),
+                           [job](const auto& each) { return each.second.for_whom == job; });
+    }
 
   private:
     const SlurmQos& qos(JobIndex job) const;

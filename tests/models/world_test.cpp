@@ -521,6 +521,23 @@ TEST_CASE("A job's size is its share of the nodes and of the GPUs, on average") 
     CHECK(r.outcome.runs[1].first_start.time_since_epoch() == 20min);
 }
 
+TEST_CASE("A job in its grace time keeps nobody from displacing others elsewhere") {
+    WorldSpec spec = world(4);
+    spec.partitions = {{.name = "a", .nodes = 2}, {.name = "b", .first_node = 2, .nodes = 2}};
+    spec.slurm.qos = {{.name = "patient", .grace = 6h},
+                      {.name = "low"},
+                      {.name = "high", .priority = 2, .preempts = {0, 1}}};
+    std::vector<WorldJob> jobs = {job(1, 0s, 16, 20h), job(2, 0s, 16, 20h), job(3, 1h, 16, 1h),
+                                  job(4, 2h, 16, 1h)};
+    jobs[1].partition = jobs[3].partition = 1;
+    jobs[1].qos = 1;
+    jobs[2].qos = jobs[3].qos = 2;
+    const WorldRunResult r = run(spec, jobs);
+    CHECK(r.outcome.runs[2].first_start == Instant(7h));
+    CHECK(r.outcome.runs[3].first_start == Instant(2h));
+    CHECK(r.outcome.preemptions == 2);
+}
+
 TEST_CASE("Whoever displaces others displaces no more of them while their epilogs run") {
     WorldSpec spec = world(4);
     spec.slurm.qos = {{.name = "low"}, {.name = "high", .priority = 1, .preempts = {0}}};
