@@ -10,14 +10,24 @@ void PodRetries::failed(JobIndex job, NodeIndex node) {
         if (status.gpus == world_.job(job).gpus) world_.bind(job, {});  // it has been made anew
     } else if (node == no_node) {
         lose(job, status.held.front().node);
-    } else if (world_.answers(node)) {
-        lose(job, node);
-    }  // else nobody hears of it until the pod is evicted
+    } else {
+        lose_with_others(job, node);
+    }
 }
 
 void PodRetries::prolog_failed(JobIndex job, NodeIndex node) {
     world_.halt(job);
-    lose(job, node);
+    lose_with_others(job, node);
+}
+
+// The pods on broken nodes fail together. Nobody hears of one whose host is gone until it is evicted.
+void PodRetries::lose_with_others(JobIndex job, NodeIndex node) {
+    std::vector<NodeIndex> nodes = world_.failed_nodes(job);
+    const bool listed = std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+    if (!listed && world_.answers(node)) nodes.insert(nodes.begin(), node);
+    for (const NodeIndex each : nodes) {
+        if (world_.status(job).phase == WorldPhase::gathering) lose(job, each);
+    }
 }
 
 void PodRetries::evicted(JobIndex job, NodeIndex node) {
@@ -27,7 +37,7 @@ void PodRetries::evicted(JobIndex job, NodeIndex node) {
 
 void PodRetries::released(JobIndex job) {
     evicted_.erase(job);
-    if (job < failures_.size()) failures_[job] = 0;
+    if (job < failures_.size()) failures_[job] = {};
 }
 
 void PodRetries::lose(JobIndex job, NodeIndex node) {
@@ -36,7 +46,10 @@ void PodRetries::lose(JobIndex job, NodeIndex node) {
     if (failures_.size() <= job) failures_.resize(job + std::size_t{1});
     world_.unbind(job, node);
     if (world_.status(job).held.empty()) evicted_.erase(job);  // there are no others
-    const std::int64_t failures = ++failures_[job];
+    Failures& so_far = failures_[job];
+    if (so_far.count == 0 || so_far.last != world_.now()) ++so_far.count;
+    so_far.last = world_.now();
+    const std::int64_t failures = so_far.count;
     if (!kind.requeue || failures > std::min(spec.backoff_limit, kind.restarts_max)) {
         world_.end(job, JobEnd::failed);
         return;

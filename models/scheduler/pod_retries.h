@@ -17,12 +17,18 @@ class PodRetries {
     void released(JobIndex job);
 
   private:
+    // Pods that fail at one instant are one failure.
+    struct Failures {
+        std::int64_t count = 0;
+        Instant last{};
+    };
+    void lose_with_others(JobIndex job, NodeIndex node);
     void lose(JobIndex job, NodeIndex node);
 
     WorldView& world_;
     KubePods& pods_;
-    std::vector<std::int64_t> failures_;  // by job
-    std::set<JobIndex> evicted_;          // of these a pod, before the others noticed
+    std::vector<Failures> failures_;  // by job
+    std::set<JobIndex> evicted_;      // of these a pod, before the others noticed
 };
 
 }  // namespace railyard

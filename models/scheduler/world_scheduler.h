@@ -98,6 +98,14 @@ class WorldView {
     virtual bool power_for(JobIndex job) const = 0;
     // False of a node whose host is gone: what runs there can't tell anybody that it has failed.
     virtual bool answers(NodeIndex node) const = 0;
+    // Nodes of a job that are broken and can tell: when its processes have given up, nothing runs there.
+    std::vector<NodeIndex> failed_nodes(JobIndex job) const {
+        std::vector<NodeIndex> nodes = cluster_.ailing(status(job).held);
+        std::erase_if(nodes, [this](NodeIndex node) {
+            return !cluster_.node(node).broken || !answers(node);
+        });
+        return nodes;
+    }
     // An entry in the log of events; of no_world_job: of a node alone.
     virtual void note(const char* what, JobIndex job, NodeIndex node) = 0;
 

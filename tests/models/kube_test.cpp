@@ -228,6 +228,28 @@ TEST_CASE("A pod that keeps failing is made anew after 10 s, 20 s, 40 s, and giv
     CHECK(p.starts.at(0)[7] - p.times("interruption")[6] == 360s);
 }
 
+TEST_CASE("The pods that an outage of a rack takes together are one failure of their job") {
+    for (const std::string scheduler : {"kubernetes", "kueue"}) {
+        for (const bool silences : {false, true}) {
+            WorldSpec spec = world(scheduler, 24);
+            spec.kube.queues[0].quota = {{192, {}}};
+            spec.domains.resize(domain_kind_names().size());
+            spec.domains[static_cast<std::size_t>(DomainKind::rack)] = FailureDomains::runs(24, 8);
+            FailureCause cause = host_dies(10min);
+            cause.rate_per_node = {};
+            cause.domain = DomainKind::rack;
+            cause.reset_time = 2h;
+            cause.silences = silences;
+            spec.injected = {{Duration(210min), 0, 0, {}}};
+            const Outcome r = run(spec, {job(1, 0s, 128, 10h)}, {cause});
+            CHECK(r.job(0).how == JobEnd::completed);
+            CHECK(r.times("pod_failed").size() == 8);
+            CHECK(r.starts.at(0).size() == 2);
+            CHECK(r.starts.at(0)[1] == Instant(210min + 10min + (silences ? 0s : 10s)));
+        }
+    }
+}
+
 TEST_CASE("A later job's pods get in between because a controller makes them one by one") {
     WorldSpec spec = world("kubernetes", 6);
     spec.kube.pod_interval = 50ms;
