@@ -48,15 +48,15 @@ class Slurm : public WorldScheduler {
         plan_stale_ = true;
         changed();
     }
-    Instant planned_end(JobIndex job) const;
-    NodeSet allowed_nodes(const WorldJob& job) const;
+    NodeSet allowed_nodes(JobIndex job) const;
+    void leave_to_suspended(JobIndex job, NodeSet& nodes) const;
     bool within_limits(JobIndex job) const;
     bool switches_do(JobIndex job, const Allocation& allocation);
     Instant next_window_end() const;
     bool try_now(JobIndex job, const NodeSet* spoken_for = nullptr);
     bool make_room(JobIndex job);
     void start(JobIndex job, const Allocation& allocation);
-    void runs(JobIndex job);  // from now on
+    void runs(JobIndex job, Duration limit);  // from now on
     void resume_suspended();
     void main_pass(std::int64_t depth);
     bool may_fit(const WorldJob& job) const;
@@ -73,8 +73,12 @@ class Slurm : public WorldScheduler {
     SlurmPlan::Ends ends_;  // of those that hold GPUs
     SlurmPlan plan_;
     std::vector<Instant> end_;  // of each of them, as it stands there
-    std::vector<JobIndex> suspended_;
-    std::vector<std::int64_t> qos_gpus_;  // of running jobs
+    struct Suspended {
+        JobIndex job = no_world_job;
+        Duration left{};  // of its time limit
+    };
+    std::vector<Suspended> suspended_;    // in the order in which they were
+    std::vector<std::int64_t> qos_gpus_;  // of running and suspended jobs
     bool plan_stale_ = false;             // something has happened since backfill last looked
     Instant time_tells_;  // a window ends, or somebody's patience: the next of these
     bool depth_reached_ = false;
@@ -110,16 +114,24 @@ void Slurm::submitted(JobIndex job) {
 void Slurm::released(JobIndex job) {
     preemption_.left(job);
     something_came_free();
-    if (end_.size() <= job || end_[job] == Instant{}) return;  // it never started
-    ends_.erase({end_[job], job});
-    end_[job] = Instant{};
-    priorities_.stops(job);
-    qos_gpus_[world_.job(job).qos] -= world_.job(job).gpus;
-    if (world_.status(job).phase == WorldPhase::suspended) suspended_.push_back(job);
+    const bool was_suspended =
+        std::erase_if(suspended_, [job](const Suspended& s) { return s.job == job; }) > 0;
+    const bool ran = end_.size() > job && end_[job] != Instant{};
+    if (ran) {
+        ends_.erase({end_[job], job});
+        end_[job] = Instant{};
+        priorities_.stops(job);
+    }
+    const WorldJobStatus& status = world_.status(job);
+    if (status.phase == WorldPhase::suspended) {
+        const Duration limit = time_limit(world_.spec(), world_.job(job));
+        suspended_.push_back({job, limit - (world_.now() - status.started)});
+    } else if (ran || was_suspended) {
+        qos_gpus_[world_.job(job).qos] -= world_.job(job).gpus;
+    }
 }
 
 void Slurm::failed(JobIndex job, NodeIndex node) {
-    std::erase(suspended_, job);
     world_.requeue(job, world_.now(), node == no_node ? JobEnd::failed : JobEnd::node_fail);
 }
 
@@ -137,15 +149,20 @@ void Slurm::silent(NodeIndex node) {
 
 // ---- starting jobs ----
 
-Instant Slurm::planned_end(JobIndex job) const {
-    const Duration limit = time_limit(world_.spec(), world_.job(job));
-    return railyard::planned_end(world_.spec(), world_.now(), limit);
-}
-
-NodeSet Slurm::allowed_nodes(const WorldJob& job) const {
+NodeSet Slurm::allowed_nodes(JobIndex index) const {
+    const WorldJob& job = world_.job(index);
     NodeSet allowed = world_.cluster().members(world_.spec().pool(job));
     leave_windows_out(world_.spec(), world_.now(), time_limit(world_.spec(), job), allowed);
+    leave_to_suspended(index, allowed);
     return allowed;
+}
+
+// Their nodes are for those who may displace them.
+void Slurm::leave_to_suspended(JobIndex job, NodeSet& nodes) const {
+    for (const Suspended& s : suspended_) {
+        if (preemption_.may_displace(job, s.job)) continue;
+        for (const NodeShare& share : world_.status(s.job).held) nodes.remove(share.node);
+    }
 }
 
 bool Slurm::within_limits(JobIndex job) const {
@@ -179,7 +196,7 @@ bool Slurm::may_fit(const WorldJob& job) const {
 bool Slurm::try_now(JobIndex index, const NodeSet* spoken_for) {
     const WorldJob& job = world_.job(index);
     if (!may_fit(job) || !world_.power_for(index)) return false;
-    NodeSet allowed = allowed_nodes(job);
+    NodeSet allowed = allowed_nodes(index);
     if (spoken_for) allowed.remove(*spoken_for);
     const auto allocation = placement_.place(job, {allowed, allowed, world_.device_of(index)});
     if (!allocation || !switches_do(index, *allocation)) return false;
@@ -187,10 +204,9 @@ bool Slurm::try_now(JobIndex index, const NodeSet* spoken_for) {
     return true;
 }
 
-void Slurm::runs(JobIndex job) {
-    end_[job] = planned_end(job);
+void Slurm::runs(JobIndex job, Duration limit) {
+    end_[job] = planned_end(world_.spec(), world_.now(), limit);
     ends_.emplace(end_[job], job);
-    qos_gpus_[world_.job(job).qos] += world_.job(job).gpus;
     priorities_.runs(job);
     preemption_.runs(job);
     changed();
@@ -199,7 +215,8 @@ void Slurm::runs(JobIndex job) {
 void Slurm::start(JobIndex job, const Allocation& allocation) {
     queue_.remove(job);
     if (end_.size() <= job) end_.resize(job + std::size_t{1});
-    runs(job);
+    runs(job, time_limit(world_.spec(), world_.job(job)));
+    qos_gpus_[world_.job(job).qos] += world_.job(job).gpus;
     world_.bind(job, allocation);
 }
 
@@ -213,7 +230,7 @@ bool Slurm::make_room(JobIndex job) {
             return nodes && switches_do(job, *nodes);
         };
     }
-    const std::vector<JobIndex> victims = preemption_.victims(job, allowed_nodes(wants), suits);
+    const std::vector<JobIndex> victims = preemption_.victims(job, allowed_nodes(job), suits);
     std::vector<JobIndex> gone;
     for (const JobIndex victim : victims) {
         if (preemption_.displace(victim, job)) gone.push_back(victim);
@@ -224,16 +241,19 @@ bool Slurm::make_room(JobIndex job) {
 }
 
 void Slurm::resume_suspended() {
-    for (const JobIndex job : std::vector<JobIndex>(suspended_)) {
+    for (const auto& [job, left] : std::vector<Suspended>(suspended_)) {
         const Allocation& held = world_.status(job).held;
+        NodeSet open = world_.cluster().members(world_.spec().pool(world_.job(job)));
+        leave_windows_out(world_.spec(), world_.now(), left, open);
         const bool free = std::all_of(held.begin(), held.end(), [&](const NodeShare& share) {
             const std::size_t device = world_.device_of(job);
-            return world_.cluster().node(share.node).state == NodeState::up &&
+            return open.has(share.node) &&
+                   world_.cluster().node(share.node).state == NodeState::up &&
                    world_.cluster().free(share.node, device) >= share.gpus;
         });
         if (!free || preemption_.makes_way(job) || !world_.power_for(job)) continue;
-        std::erase(suspended_, job);
-        runs(job);
+        std::erase_if(suspended_, [resumed = job](const Suspended& s) { return s.job == resumed; });
+        runs(job, left);
         world_.resume(job);
     }
 }
@@ -329,9 +349,13 @@ void Slurm::backfill() {
         std::optional<Allocation> nodes;
         const bool anywhere = spec_.topology == SlurmTopology::none;
         const auto suits = [&](const SlurmPlan::Start& start) {
-            const SlurmPlacement::Allowed allowed{start.pods, start.rest, world_.device_of(job)};
             const bool now = start.at == world_.now();
             if (!now && anywhere) return true;
+            NodeSet pods = start.pods;
+            NodeSet rest = start.rest;
+            if (now) leave_to_suspended(job, pods);
+            if (now) leave_to_suspended(job, rest);
+            const SlurmPlacement::Allowed allowed{pods, rest, world_.device_of(job)};
             nodes = now ? placement_.place(world_.job(job), allowed)
                         : placement_.place_later(world_.job(job), allowed);
             return nodes && (!now || switches_do(job, *nodes));

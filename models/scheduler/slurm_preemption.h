@@ -18,6 +18,10 @@ class SlurmPreemption {
 
     void runs(JobIndex job) { running_[world_.job(job).qos].push_back(job); }
     void left(JobIndex job);
+    bool may_displace(JobIndex job, JobIndex victim) const {
+        const std::vector<std::uint32_t>& theirs = qos(job).preempts;
+        return std::find(theirs.begin(), theirs.end(), world_.job(victim).qos) != theirs.end();
+    }
     // Whether a job's pods may be where these nodes have room for a full one and for its last, smaller one;
     // none: wherever there is room.
     using Suits = std::function<bool(const NodeSet& full, const NodeSet& rest)>;

@@ -21,6 +21,7 @@ std::int64_t LiveJob::steps_to_save() const {
 }
 
 void LiveJob::lose_unsaved(const StateLoss& loss) {
+    suspended_whole = false;
     if (parts == nullptr) return work.lose_after(work.kept());
     parts->checkpointer.fail(loss);
     parts->suspended = false;
@@ -37,7 +38,7 @@ void LiveJob::corrupt(Instant now, std::size_t corruption) {
     if (p.saving || parts != nullptr) {  // what is saved from now on has more
         clean += p.steps;
     } else {
-        clean = p.saved > 0 ? clean + p.saved : work.kept();
+        clean = p.any_saved ? clean + p.saved : work.kept();
     }
     work.suspect(corruption, clean);
 }

@@ -53,6 +53,7 @@ struct LiveJob {
     NodeIndex slow_node = no_node;    // that it leaves when its pace changes
     std::unique_ptr<HeldUp> storm{};  // few jobs are ever held up by one
     Duration carried{};               // done of the step that a storm stopped
+    bool suspended_whole = false;     // its processes stand still with all that they have
     RunEnd run_end = RunEnd::done;
     std::uint64_t own_failures = 0;
 

@@ -67,9 +67,9 @@ void WorldParts::Parts::stop() {
     run(false, false);
 }
 
-void WorldParts::Parts::suspend() {
+void WorldParts::Parts::suspend(bool has_state) {
     checkpointer.fail({});  // who stands still sends nothing
-    suspended = true;
+    suspended = has_state;
     checkpointer.went_back_to(checkpointer.newest().steps);
 }
 

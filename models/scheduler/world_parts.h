@@ -43,7 +43,7 @@ class WorldParts : public CampaignEngine::Component, FailingStore::DataOwner {
         const TransferSpec* waits_for(bool saving) const;
         void run(bool steps, bool processes);  // in which the loaders live
         void stop();                           // the job waits for nothing any more
-        void suspend();                        // its state stays in GPU memory
+        void suspend(bool has_state);          // that stays in GPU memory
         // Beside what a step waits for data with the store to itself, `counted` of which it has by now.
         Duration extra_wait(Duration counted) const {
             return feed ? feed->extra_wait(counted) : Duration{};

@@ -23,6 +23,7 @@ RunProgress RunPlan::after(Duration elapsed) const {
         const Duration work = step * interval;
         const std::int64_t cycles = std::min(elapsed / (work + stall), stalls());
         out.steps = out.saved = cycles * interval;
+        out.any_saved = cycles > 0;
         out.stall = stall * cycles;
         elapsed -= (work + stall) * cycles;
         if (cycles < stalls() && elapsed >= work) {  // a checkpoint is being written
@@ -39,10 +40,25 @@ RunProgress RunPlan::after(Duration elapsed) const {
     const bool at_the_end = out.steps == all;
     (at_the_end ? out.stall : out.partial) += elapsed;
     out.saving = at_the_end && last_stall > Duration{};
-    if (at_the_end && steps > 0 && ends_safe) out.saved = all;  // done: it leaves its result
+    if (at_the_end && steps > 0 && ends_safe) {  // done: it leaves its result
+        out.saved = all;
+        out.any_saved = true;
+    }
     out.steps -= done;
     out.saved = std::max<std::int64_t>(out.saved - done, 0);
     return out;
+}
+
+RunPlan RunPlan::rest_after(Duration elapsed) const {
+    const RunProgress p = after(elapsed);
+    RunPlan rest = *this;
+    rest.prolog -= p.prolog;
+    rest.restart -= p.restart;
+    rest.restore -= p.restore;
+    rest.first_batch -= p.first_batch;
+    rest.steps -= p.steps;
+    if (interval > 0) rest.done = p.saving ? interval : (done + p.steps) % interval;
+    return rest;
 }
 
 Duration RunPlan::boundary_after(Duration elapsed) const {

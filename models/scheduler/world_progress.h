@@ -11,6 +11,7 @@ struct RunProgress {
     Duration stall{};        // for checkpoints, finished or not
     std::int64_t steps = 0;  // whole ones
     std::int64_t saved = 0;  // of these, safe
+    bool any_saved = false;  // so are those before them
     Duration partial{};      // in the step after them
     bool saving = false;     // a checkpoint of all of them is under way
 };
@@ -23,7 +24,8 @@ struct RunPlan {
     std::int64_t steps = 0;
     std::int64_t interval = 0;  // 0: nothing is saved on the way
     Duration stall{};
-    std::int64_t done = 0;  // of the first interval, before this plan: fewer than it has
+    std::int64_t done =
+        0;  // of the first interval, before this plan; all of it: the stall comes first
     Duration last_stall{};  // after the last step
     bool ends_safe = true;  // once its last step is done, nothing of it can be lost
     // After its set-up it waits, without a step, until another plan takes its place.
@@ -37,6 +39,8 @@ struct RunPlan {
         if (stands_still) return Duration::max();
         return setup() + step * steps + stall * stalls() + last_stall;
     }
+    // What is left of it after that; a stall that is under way begins anew.
+    RunPlan rest_after(Duration elapsed) const;
     // The end of the step, or of the stall, that is under way then.
     Duration boundary_after(Duration elapsed) const;
     // Needs 0 <= elapsed <= finish_after(). The parts sum to `elapsed`, each step as long as it is.

@@ -80,14 +80,14 @@ Duration WorldRuns::until_own_failure(JobIndex index) {
     return stream.interarrival(rate);
 }
 
-void WorldRuns::start(JobIndex index) {
+void WorldRuns::start(JobIndex index, Duration ran) {
     LiveJob& j = jobs_[index];
     const WorldJobKind& kind = j.kind;
     WorldJobRun& result = outcome_.runs[index];
     j.status.phase = WorldPhase::running;
     const bool goes_on = j.job.goes_on && result.starts == 0;
     j.status.started = j.run_since = j.phase_since = clock_.now();
-    if (goes_on) j.status.started -= *j.job.goes_on;
+    j.status.started -= goes_on ? *j.job.goes_on : ran;
     j.pace_changes_at = Instant::max();
     j.slow_node = no_node;
     links_.set_step(index);
@@ -120,6 +120,12 @@ void WorldRuns::start(JobIndex index) {
     j.own_failure =
         failure < Instant::max() - clock_.now() ? clock_.now() + failure : Instant::max();
     expect_end(index);
+    join_others(index);
+}
+
+// It runs beside them: on links, on nodes that may corrupt it, and to be compared with.
+void WorldRuns::join_others(JobIndex index) {
+    LiveJob& j = jobs_[index];
     if (strikes_) strikes_->started(index);
     if (j.stage == RunStage::whole) links_.send_from(index, clock_.now() + j.run.setup());
     j.work.forget_if_clean();
@@ -128,6 +134,60 @@ void WorldRuns::start(JobIndex index) {
     }
     if (run_.spec.slowdowns.empty()) return;
     for (const NodeShare& share : j.status.held) repair_.compare(share.node);
+}
+
+void WorldRuns::suspend(JobIndex index) {
+    LiveJob& j = jobs_[index];
+    const RunPlan rest = j.storm ? j.storm->rest : j.run.rest_after(clock_.now() - j.run_since);
+    const bool sets_up = j.stage == RunStage::setting_up;
+    const bool has_state = sets_up ? j.parts->suspended : j.stage != RunStage::restoring;
+    stop(index, Unsaved::held_in_memory);
+    j.suspended_whole = true;
+    if (j.parts != nullptr) {  // a restore, a first batch and a save begin anew
+        j.parts->suspend(has_state);
+        j.run = {};
+        if (sets_up) j.run = {.prolog = rest.prolog, .restart = rest.restart};
+    } else {
+        j.run = rest;
+        // It may have stood still where no way was left.
+        if (std::exchange(j.run.stands_still, false)) j.run.steps = j.work.left();
+    }
+}
+
+void WorldRuns::resume(JobIndex index) {
+    LiveJob& j = jobs_[index];
+    // It may have lost its state meanwhile.
+    if (!std::exchange(j.suspended_whole, false)) {
+        return start(index, j.phase_since - j.status.started);
+    }
+    const Duration away = clock_.now() - j.phase_since;
+    j.status.phase = WorldPhase::running;
+    j.status.started += away;
+    if (j.own_failure < Instant::max()) j.own_failure += away;
+    j.run_since = j.phase_since = clock_.now();
+    j.pace_changes_at = Instant::max();
+    const StepTime before = j.step;
+    links_.set_step(index);
+    record("started", index, "", j.status.held.front().node);
+    for (WorldListener* each : run_.listeners) each->started(index, clock_.now(), j.status.held);
+    if (meets_broken_node(index)) return;
+    bool changes = false;
+    if (j.stage == RunStage::whole) {
+        // The step under way ends at the pace that it began with.
+        changes = j.step != before || (j.slow_node != no_node && j.run.steps > 0);
+        j.step = before;
+        if (j.cut_off) {
+            j.work.lose_after(j.work.done());
+            stand_still(index, j.run);
+        } else {
+            j.run_since -= j.work.take_held();
+        }
+    } else {
+        j.run.step = j.step.duration();
+    }
+    expect_end(index);
+    join_others(index);
+    if (changes) change_pace_soon(index);
 }
 
 // The prolog finds it, or the job stalls until it notices.
@@ -218,7 +278,6 @@ void WorldRuns::stop(JobIndex index, Unsaved unsaved, const StateLoss& loss) {
         j.parts->stop();
     }
     book_until(index, clock_.now(), unsaved, loss);
-    if (j.parts != nullptr && unsaved == Unsaved::held_in_memory) j.parts->suspend();
     j.work.forget_if_clean();
     j.storm.reset();
     j.phase_since = clock_.now();
@@ -241,7 +300,8 @@ void WorldRuns::book_until(JobIndex index, Instant end, Unsaved unsaved, const S
     j.work.book(gpus, Category::data_wait, p.first_batch);
     j.work.book(gpus, j.run.stands_still ? Category::storm_stall : Category::checkpoint_stall,
                 p.stall);
-    outcome_.runs[index].held += elapsed + carried;
+    const bool waits = unsaved == Unsaved::held_in_memory;  // and is booked when it goes on
+    outcome_.runs[index].held += elapsed + carried - (waits ? p.partial : Duration{});
     outcome_.runs[index].contention += j.step.contention * p.steps;
     for (const SharedLinks::Share& share : j.waits_for) {
         const auto by =
@@ -250,13 +310,14 @@ void WorldRuns::book_until(JobIndex index, Instant end, Unsaved unsaved, const S
             seconds(j.step.contention) * share.share * static_cast<double>(p.steps * j.job.gpus);
     }
     j.work.add(p.steps, gpus, j.step);
-    if (p.saved > 0) j.work.keep_until(j.work.done() - p.steps + p.saved);
+    if (p.any_saved) j.work.keep_until(j.work.done() - p.steps + p.saved);
     if (unsaved == Unsaved::kept) {
         j.work.keep_until(j.work.done());
         return j.work.book_partial(gpus, j.step, p.partial);
     }
+    if (waits) return j.work.hold(gpus, j.step, p.partial);
     j.work.book(gpus, Category::lost_work, p.partial);
-    if (unsaved == Unsaved::lost) j.lose_unsaved(loss);
+    j.lose_unsaved(loss);
 }
 
 void WorldRuns::pace_changed(NodeIndex node) {

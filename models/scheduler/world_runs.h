@@ -35,8 +35,11 @@ class WorldRuns : public WorldParts::Owner, public WorldLinks::Owner {
     void start_clock();
     void end_campaign();  // once no run is left
 
-    // The job has all its GPUs.
-    void start(JobIndex job);
+    // The job has all its GPUs. `ran`: so much of its time limit has passed.
+    void start(JobIndex job, Duration ran = {});
+    // The processes of a running job stand still where they are, and give up its GPUs; then go on there.
+    void suspend(JobIndex job);
+    void resume(JobIndex job);
     enum class Unsaved : std::uint8_t { lost, kept, held_in_memory };
     void stop(JobIndex job, Unsaved unsaved, const StateLoss& loss = {});
     void handle(WorldClock::Kind kind, JobIndex job);
@@ -65,6 +68,7 @@ class WorldRuns : public WorldParts::Owner, public WorldLinks::Owner {
     }
 
     bool meets_broken_node(JobIndex job);
+    void join_others(JobIndex job);
     Duration until_own_failure(JobIndex job);
     Instant limit(const LiveJob& job, bool stands_still) const;
     void expect_end(JobIndex job);

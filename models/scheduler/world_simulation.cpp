@@ -347,7 +347,7 @@ void WorldSimulation::after_epilog(JobIndex index) {
 void WorldSimulation::suspend(JobIndex index) {
     LiveJob& j = jobs_[index];
     RY_CHECK(j.status.phase == WorldPhase::running);
-    runs_.stop(index, Unsaved::held_in_memory);
+    runs_.suspend(index);
     ++outcome_.preemptions;
     const Allocation held = j.status.held;
     release(index);
@@ -363,7 +363,7 @@ void WorldSimulation::resume(JobIndex index) {
     RY_CHECK(j.status.phase == WorldPhase::suspended);
     std::erase(suspended_, index);
     take(index, std::exchange(j.status.held, {}));
-    runs_.start(index);
+    runs_.resume(index);
 }
 
 // ---- failures ----
@@ -506,6 +506,7 @@ WorldOutcome WorldSimulation::end_campaign() {
             book_phase(index);
             if (run_.off_at_end && phase == WorldPhase::suspended) j.lose_unsaved(off);
         }
+        j.work.keep_held();
         j.work.keep_until(j.work.done());
         j.work.accept_suspect();
     }

@@ -80,7 +80,8 @@ void WorldRuns::begin_work(JobIndex index) {
     plan.ends_safe = plan.steps == j.work.left();
     j.rerouted = false;
     if (j.cut_off) stand_still(index, plan);
-    begin_stage(index, RunStage::working, plan);
+    const Duration held = j.cut_off ? Duration{} : j.work.take_held();
+    held > Duration{} ? resume_step(index, held) : begin_stage(index, RunStage::working, plan);
     links_.send_from(index, clock_.now());
 }
 
@@ -164,7 +165,8 @@ void WorldRuns::copies_lost(JobIndex index) {
     const bool reads = running && j.stage == RunStage::restoring;
     const bool starts =
         running && j.stage == RunStage::setting_up && !jobs_[index].parts->suspended;
-    const bool in_memory = running ? !reads && !starts : j.status.phase == WorldPhase::suspended;
+    const bool suspended = j.status.phase == WorldPhase::suspended && j.parts->suspended;
+    const bool in_memory = running ? !reads && !starts : suspended;
     const bool done = j.status.phase == WorldPhase::completing && !j.next.waits;
     if (in_memory || done) return;
     owner_.book_free();

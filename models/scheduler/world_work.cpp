@@ -48,7 +48,27 @@ void WorldWork::keep(const Done& done, bool clean) {
     clean ? book_steps(done) : suspect_->kept.push_back(done);
 }
 
+void WorldWork::hold(const Parts& parts, const StepTime& step, Duration partial) {
+    if (partial > Duration{}) held_ = std::make_unique<Held>(Held{parts, step, partial});
+}
+
+Duration WorldWork::take_held() {
+    const std::unique_ptr<Held> held = std::move(held_);
+    return held ? held->time : Duration{};
+}
+
+void WorldWork::keep_held() {
+    const std::unique_ptr<Held> held = std::move(held_);
+    if (!held) return;
+    run_.held += held->time;
+    book_partial(held->by, held->step, held->time);
+}
+
 void WorldWork::lose_after(std::int64_t steps) {
+    if (const std::unique_ptr<Held> held = std::move(held_)) {
+        run_.held += held->time;
+        book(held->by, Category::lost_work, held->time);
+    }
     open_.take_newest(done_ - steps, [&](const Done& done) {
         book(done.by, Category::lost_work, done.time());
         run_.lost_steps += done.steps;

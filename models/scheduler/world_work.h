@@ -37,6 +37,12 @@ class WorldWork {
     void keep_until(std::int64_t steps);
     void lose_after(std::int64_t steps);
 
+    // So much is done of the step that is under way when the job is suspended, and neither kept nor lost yet:
+    // lost with any other, or taken up again when the job goes on.
+    void hold(const Parts& parts, const StepTime& step, Duration partial);
+    Duration take_held();
+    void keep_held();
+
     // One corruption at a time: what is wrong already gets no worse. The first `clean` steps are right.
     void suspect(std::size_t corruption, std::int64_t clean);
     std::optional<std::size_t> corruption() const;
@@ -54,6 +60,11 @@ class WorldWork {
         std::int64_t clean = 0;
         std::vector<Done> kept{};
     };
+    struct Held {
+        Parts by;
+        StepTime step;
+        Duration time{};
+    };
     void book_steps(const Done& done);
     void keep(const Done& done, bool clean);
 
@@ -64,6 +75,7 @@ class WorldWork {
     std::int64_t done_;
     OpenSteps<Parts> open_;
     std::unique_ptr<Suspect> suspect_;  // of few jobs
+    std::unique_ptr<Held> held_;        // likewise
 };
 
 }  // namespace railyard

@@ -621,3 +621,87 @@ TEST_CASE("Behind a blocked job a short one starts when the window that kept it 
                                         job(2, 9h, 8, 2h, 2h + 1min)};
     CHECK(run(spec, jobs).outcome.runs[2].first_start == Instant(12h));
 }
+
+TEST_CASE(
+    "A suspended job goes on where it was: no launch, no restore, and what is left of its limit") {
+    WorldSpec spec = world(2);
+    spec.slurm.qos = {{.name = "low", .mode = PreemptMode::suspend},
+                      {.name = "high", .priority = 1, .preempts = {0}}};
+    spec.health.prolog_time = 1min;
+    spec.kinds[0].restart = 20min;
+    spec.kinds[0].restore = 10min;
+    std::vector<WorldJob> jobs = {job(1, 0s, 16, 10h, 11h), job(2, 5h, 8, 2h)};
+    jobs[1].qos = jobs[1].kind = 1;
+    spec.kinds.push_back({.name = "urgent"});
+    const auto both = [&](Category category) {
+        return run(spec, jobs).ledger.booked(category) / 16;
+    };
+    SUBCASE("in the middle of its work") {
+        const WorldRunResult r = run(spec, jobs);
+        CHECK(r.outcome.runs[1].first_start == Instant(5h));
+        CHECK(r.outcome.runs[0].end == Instant(21min + 10h + 2h + 1min));
+        CHECK(r.outcome.runs[0].how == JobEnd::completed);
+        CHECK(r.outcome.runs[0].starts == 1);
+        CHECK(r.outcome.runs[0].held == Duration(21min + 10h));
+        CHECK(both(Category::restart) == Duration(20min).count());
+        CHECK(both(Category::restore) == 0);
+        CHECK(both(Category::lost_work) == 0);
+    }
+    SUBCASE("in the middle of a step") {
+        spec.kinds[0].step = [](const auto&, std::uint32_t, const NetworkNow&) {
+            return StepTime{.compute = 7min};
+        };
+        spec.kinds[0].steps = 60;
+        const WorldRunResult r = run(spec, jobs);
+        CHECK(r.outcome.runs[0].end == Instant(21min + 7h + 2h + 1min));
+        CHECK(r.outcome.runs[0].held == Duration(21min + 7h));
+        CHECK(both(Category::productive) > Duration(7h).count());  // and the other job's
+        CHECK(both(Category::lost_work) == 0);
+    }
+    SUBCASE("while it is launched") {
+        jobs[1].submit = Instant(10min);
+        CHECK(run(spec, jobs).outcome.runs[0].end == Instant(21min + 10h + 2h + 1min));
+    }
+    SUBCASE("while it saves: the save begins anew") {
+        spec.kinds[0].checkpoint_interval = 4h;
+        spec.kinds[0].checkpoint_stall = 1h;
+        jobs[0].limit = 9h;  // of which 21 min + 4 h + 39 min + 1 h have passed when it has saved
+        CHECK(both(Category::lost_work) == Duration(3h).count());
+        jobs[0].limit = 20h;
+        CHECK(run(spec, jobs).outcome.runs[0].end == Instant(21min + 10h + 2h + 39min + 2h + 1min));
+        CHECK(both(Category::lost_work) == 0);
+    }
+    SUBCASE("until its limit") {
+        jobs[0].limit = 6h;
+        const WorldRunResult r = run(spec, jobs);
+        CHECK(r.outcome.runs[0].how == JobEnd::timeout);
+        CHECK(r.outcome.runs[0].end == Instant(6h + 2h + 1min));
+    }
+    SUBCASE("not into a maintenance window") {
+        spec.reservations = {{.first_node = 0, .nodes = 2, .start = Instant(12h), .length = 5h}};
+        const WorldRunResult r = run(spec, jobs);
+        CHECK(r.outcome.runs[0].end == Instant(17h + 5h + 21min));
+    }
+}
+
+TEST_CASE("Nobody of its own QOS gets before a suspended job") {
+    WorldSpec spec = world(4);
+    spec.slurm.qos = {{.name = "low", .mode = PreemptMode::suspend},
+                      {.name = "high", .priority = 1, .preempts = {0}}};
+    std::vector<WorldJob> jobs = {job(1, 0s, 32, 2h), job(2, 1h, 32, 1h), job(3, 90min, 32, 5h),
+                                  job(4, 91min, 32, 5h)};
+    jobs[1].qos = 1;
+    SUBCASE("on its nodes") {
+        const WorldRunResult r = run(spec, jobs);
+        CHECK(r.outcome.runs[0].end == Instant(3h));
+        CHECK(r.outcome.runs[2].first_start == Instant(3h));
+    }
+    SUBCASE("of the GPUs of all its QOS") {
+        spec.slurm.qos[0].gpus_max = 16;
+        for (const std::size_t i : {0, 2, 3}) jobs[i].gpus = 16;
+        const WorldRunResult r = run(spec, jobs);
+        CHECK(r.outcome.runs[0].end == Instant(3h));
+        CHECK(r.outcome.runs[2].first_start == Instant(3h));
+        CHECK(r.outcome.runs[3].first_start == Instant(8h));
+    }
+}
