@@ -12,9 +12,9 @@
 // With a window beside it (NSCC) both must permit a packet, and a sender wants no more than its window. What
 // the last link trims does not move that window.
 //
-// Where the network's core is oversubscribed a receiver follows it too (CoreSpec): once in some round trips it
-// gives up the share of its packets that were trimmed before the last link, and more where many were marked;
-// else it goes up again, each time by twice as much.
+// Where the network's core is oversubscribed a receiver follows it too (CoreSpec): once in some round trips
+// it gives up the share of its packets that were trimmed before the last link, and more where many were
+// marked; else it goes up again, each time by twice as much.
 //
 // One clock for both ends: what a packet says is heard when its acknowledgement comes, and a credit is there
 // when it is given. Left out: the credit packets' own bandwidth (64 B for each 16 KiB).

@@ -618,7 +618,7 @@ class PacketEngine {
     void receive_in_any_order(std::uint32_t id, std::uint8_t flags);
     void prepare_cnp(std::uint32_t id);
     void send_cnp(std::uint32_t id);
-    std::int64_t payload_of(const Flow& f, std::uint32_t number, bool& last) const;
+    std::pair<std::int64_t, bool> payload_of(const Flow& f, std::uint32_t number) const;
     // Delivery in any order (packet_unordered.cpp).
     void send_unordered(std::uint32_t id);
     void request(std::uint32_t flow);

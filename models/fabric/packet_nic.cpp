@@ -345,15 +345,15 @@ bool PacketEngine::send_in_turn(LinkId link, std::size_t traffic_class) {
 }
 
 // The payload of a packet that is not acknowledged, and whether it is the last of its flow.
-std::int64_t PacketEngine::payload_of(const Flow& f, std::uint32_t number, bool& last) const {
+std::pair<std::int64_t, bool> PacketEngine::payload_of(const Flow& f, std::uint32_t number) const {
     if (number >= f.last_begins) {
-        last = number + 1 == f.packets;
-        return last ? f.last_payload : spec_.payload_bytes;
+        const bool last = number + 1 == f.packets;
+        return {last ? f.last_payload : spec_.payload_bytes, last};
     }
     const Record& r = flow_of(f, number);
-    last = number + 1 == r.first + r.packets;
-    return last ? r.bytes - (r.packets - std::int64_t{1}) * spec_.payload_bytes
-                : spec_.payload_bytes;
+    const bool last = number + 1 == r.first + r.packets;
+    const std::int64_t before = (r.packets - std::int64_t{1}) * spec_.payload_bytes;
+    return {last ? r.bytes - before : spec_.payload_bytes, last};
 }
 
 // A packet of its flow that leaves now by `link`.
@@ -369,8 +369,7 @@ std::uint32_t PacketEngine::new_packet(LinkId link, const Packet& packet) {
 
 void PacketEngine::send_data(LinkId link, std::uint32_t flow) {
     Flow& f = flows_[flow];
-    bool last = false;
-    const std::int64_t payload = payload_of(f, f.to_send, last);
+    const auto [payload, last] = payload_of(f, f.to_send);
     const std::uint32_t id = new_packet(
         link, {f.first, flow, f.to_send, static_cast<std::uint16_t>(payload + spec_.header_bytes),
                f.traffic_class, last ? flag_asks : std::uint8_t{0}});

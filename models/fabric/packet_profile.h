@@ -91,8 +91,8 @@ Picoseconds unloaded_round_trip(const Topology& topology, const PacketSpec& spec
 // When a sender that hears nothing has waited for so many timeouts. After retries + 1 of them it gives up. 0:
 // its timeouts follow from round trips.
 Picoseconds timeouts_take(const PacketSpec& spec, std::int64_t timeouts);
-// A connection's only cable is down for so long: until the first try that comes through, by which all that was
-// lost is sent again; nothing: the sender gives up before.
+// A connection's only cable is down for so long: until the first try that comes through, by which all that
+// was lost is sent again; nothing: the sender gives up before.
 std::optional<Picoseconds> stands_still(Catalogue& catalogue, const PacketProfile& profile,
                                         Picoseconds outage);
 // The queues, marks, acknowledgements and timeouts of Ultra Ethernet, in bandwidth-delay products of NICs of

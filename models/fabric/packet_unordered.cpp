@@ -144,8 +144,7 @@ void PacketEngine::receive_report(std::uint32_t id) {
     ack.now = now();
     ack.congestion = (packet.flags & flag_marked) != 0;
     const auto bytes_of = [&](std::uint32_t number) {
-        bool last = false;
-        return payload_of(f, number, last) + spec_.header_bytes;
+        return payload_of(f, number).first + spec_.header_bytes;
     };
     ack.came_bytes = sender.heard(f.acknowledged, report, bytes_of);
     if (ack.came_bytes > 0) f.retries = 0;
@@ -211,8 +210,7 @@ void PacketEngine::time_out_oldest(std::uint32_t flow) {
         if (f.retries == spec_.retries) return fail_queue_pair(flow);
         ++f.retries;
     }
-    bool last = false;
-    sender.lose(sent.number, payload_of(f, sent.number, last) + spec_.header_bytes);
+    sender.lose(sent.number, payload_of(f, sent.number).first + spec_.header_bytes);
     if (f.routing == PacketRouting::entropy) {
         entropy_->heard(flow, sent.entropy, PathNews::timed_out, now());
     }
@@ -249,9 +247,8 @@ void PacketEngine::lose_by_order(std::uint32_t flow, const DeliveryReport& repor
     const auto end = static_cast<std::uint32_t>(
         std::min<std::int64_t>(recovering.ends, f.acknowledged + window / packet));
     for (std::uint32_t number = f.acknowledged; number < end; ++number) {
-        bool last = false;
         unordered_senders_[flow].lose_by_order(number,
-                                               payload_of(f, number, last) + spec_.header_bytes);
+                                               payload_of(f, number).first + spec_.header_bytes);
     }
 }
 

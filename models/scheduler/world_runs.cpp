@@ -16,6 +16,41 @@ bool has_time_limit(const WorldSpec& spec, const WorldJob& job) {
     return std::max({job.limit, partition.limit_default, partition.limit_max}) > Duration{};
 }
 
+// The end of a job's time.
+Instant limit_of(const WorldSpec& spec, const LiveJob& j, bool stands_still) {
+    // What Slurm takes for a limit where none is given ends nobody that can't go on.
+    if (stands_still && !has_time_limit(spec, j.job)) return Instant::max();
+    return j.status.started + std::min(time_limit(spec, j.job), Instant::max() - j.status.started);
+}
+
+Duration until_own_failure(const WorldRun& run, LiveJob& j) {
+    const Rate rate{j.kind.own_failure_rate_per_gpu.per_second * static_cast<double>(j.job.gpus)};
+    if (rate.per_second <= 0) return Duration::max();
+    // A stream of its own for each run: what one job meets moves no other.
+    RandomStream stream(run.seed, run.replica,
+                        fmt::format("job/{}/{}/{}", j.kind.name, j.job.id, j.own_failures++));
+    return stream.interarrival(rate);
+}
+
+std::int64_t steps_between_saves(const WorldJobKind& kind, Duration step) {
+    const bool by_time = kind.checkpoint_interval > Duration{} && !kind.by_wall_clock;
+    if (kind.checkpoint_steps != 0 || !by_time) return kind.checkpoint_steps;
+    return ceil_div(kind.checkpoint_interval.count(), step.count());
+}
+
+// The plan of a run that begins. `goes_on`: it ran before the campaign began.
+RunPlan first_plan(const WorldSpec& spec, const LiveJob& j, bool goes_on) {
+    RunPlan plan;
+    if (!goes_on) plan = {.prolog = spec.health.prolog_time, .restart = j.kind.restart};
+    plan.step = j.step.duration();
+    if (j.stage != RunStage::whole) return plan;
+    if (!goes_on && j.work.done() > 0) plan.restore = j.kind.restore;
+    plan.steps = j.work.left();
+    plan.stall = j.kind.checkpoint_stall;
+    plan.interval = j.save_every;
+    return plan;
+}
+
 }  // namespace
 
 WorldRuns::WorldRuns(const WorldClock& clock, const WorldView& world, const WorldRun& run,
@@ -30,7 +65,7 @@ WorldRuns::WorldRuns(const WorldClock& clock, const WorldView& world, const Worl
       outcome_(outcome),
       owner_(owner),
       links_(clock, run, repair, jobs, *this),
-      goes_back_far_(run.store || std::ranges::any_of(run.causes, &FailureCause::silent)) {
+      books_(clock, run, world.cluster(), jobs, outcome) {
     if (WorldJobStrikes::any(run.causes)) {
         strikes_.emplace(clock.engine, world, run.causes, repair, run.seed, run.replica);
     }
@@ -70,19 +105,8 @@ void WorldRuns::network_changed() {
     links_.network_changed(submitted_);
 }
 
-Duration WorldRuns::until_own_failure(JobIndex index) {
-    LiveJob& j = jobs_[index];
-    const Rate rate{j.kind.own_failure_rate_per_gpu.per_second * static_cast<double>(j.job.gpus)};
-    if (rate.per_second <= 0) return Duration::max();
-    // A stream of its own for each run: what one job meets moves no other.
-    RandomStream stream(run_.seed, run_.replica,
-                        fmt::format("job/{}/{}/{}", j.kind.name, j.job.id, j.own_failures++));
-    return stream.interarrival(rate);
-}
-
 void WorldRuns::start(JobIndex index, Duration ran) {
     LiveJob& j = jobs_[index];
-    const WorldJobKind& kind = j.kind;
     WorldJobRun& result = outcome_.runs[index];
     j.status.phase = WorldPhase::running;
     const bool goes_on = j.job.goes_on && result.starts == 0;
@@ -91,32 +115,20 @@ void WorldRuns::start(JobIndex index, Duration ran) {
     j.pace_changes_at = Instant::max();
     j.slow_node = no_node;
     links_.set_step(index);
-    const Duration step = j.step.duration();
-    j.save_every = kind.checkpoint_steps;
-    if (j.save_every == 0 && kind.checkpoint_interval > Duration{} && !kind.by_wall_clock) {
-        j.save_every = ceil_div(kind.checkpoint_interval.count(), step.count());
-    }
-    j.run = {};
-    if (!goes_on) j.run = {.prolog = run_.spec.health.prolog_time, .restart = kind.restart};
-    j.run.step = step;
-    j.stage = kind.saving ? RunStage::setting_up : RunStage::whole;
-    if (kind.saving) j.parts = &parts_->of(index, j.job.kind, j.job.gpus, j.status.held);
-    if (j.stage == RunStage::whole) {
-        if (!goes_on && j.work.done() > 0) j.run.restore = kind.restore;
-        j.run.steps = j.work.left();
-        j.run.stall = kind.checkpoint_stall;
-        j.run.interval = j.save_every;
-    }
+    j.save_every = steps_between_saves(j.kind, j.step.duration());
+    j.stage = j.kind.saving ? RunStage::setting_up : RunStage::whole;
+    if (j.kind.saving) j.parts = &parts_->of(index, j.job.kind, j.job.gpus, j.status.held);
+    j.run = first_plan(run_.spec, j, goes_on);
     j.rerouted = false;
     if (!result.started) result.first_start = clock_.now();
     result.started = true;
     ++result.starts;
-    record("started", index, "", j.status.held.front().node);
+    books_.record("started", index, "", j.status.held.front().node);
     for (WorldListener* each : run_.listeners) each->started(index, clock_.now(), j.status.held);
 
     if (meets_broken_node(index)) return;
     if (j.cut_off && j.stage == RunStage::whole) stand_still(index, j.run);
-    const Duration failure = until_own_failure(index);
+    const Duration failure = until_own_failure(run_, j);
     j.own_failure =
         failure < Instant::max() - clock_.now() ? clock_.now() + failure : Instant::max();
     expect_end(index);
@@ -168,7 +180,7 @@ void WorldRuns::resume(JobIndex index) {
     j.pace_changes_at = Instant::max();
     const StepTime before = j.step;
     links_.set_step(index);
-    record("started", index, "", j.status.held.front().node);
+    books_.record("started", index, "", j.status.held.front().node);
     for (WorldListener* each : run_.listeners) each->started(index, clock_.now(), j.status.held);
     if (meets_broken_node(index)) return;
     bool changes = false;
@@ -215,22 +227,15 @@ void WorldRuns::stall(JobIndex index, NodeIndex node, Duration unnoticed) {
     j.status.phase = WorldPhase::stalled;
     const Instant notices = clock_.now() + unnoticed;
     j.run_end = RunEnd::limit;
-    const Instant limit = this->limit(j, true);
+    const Instant limit = limit_of(run_.spec, j, true);
     clock_.schedule_end(j, std::min(notices, limit),
                         limit < notices ? WorldClock::run_ends : WorldClock::notices, index);
-}
-
-Instant WorldRuns::limit(const LiveJob& j, bool stands_still) const {
-    // What Slurm takes for a limit where none is given ends nobody that can't go on.
-    if (stands_still && !has_time_limit(run_.spec, j.job)) return Instant::max();
-    return j.status.started +
-           std::min(time_limit(run_.spec, j.job), Instant::max() - j.status.started);
 }
 
 void WorldRuns::expect_end(JobIndex index) {
     LiveJob& j = jobs_[index];
     const Instant done = j.run_since + std::min(j.run.finish_after(), Instant::max() - j.run_since);
-    const Instant limit = this->limit(j, j.run.stands_still);
+    const Instant limit = limit_of(run_.spec, j, j.run.stands_still);
     const Instant first = std::min({done, limit, j.own_failure, j.pace_changes_at});
     const bool leaves =
         j.slow_node != no_node && j.pace_changes_at == Instant::max() && j.stage == RunStage::whole;
@@ -277,7 +282,7 @@ void WorldRuns::stop(JobIndex index, Unsaved unsaved, const StateLoss& loss) {
         j.stage = RunStage::setting_up;
         j.parts->stop();
     }
-    book_until(index, clock_.now(), unsaved, loss);
+    books_.book_until(index, clock_.now(), unsaved, loss);
     j.work.forget_if_clean();
     j.storm.reset();
     j.phase_since = clock_.now();
@@ -285,39 +290,6 @@ void WorldRuns::stop(JobIndex index, Unsaved unsaved, const StateLoss& loss) {
     links_.leave(index);
     if (strikes_) strikes_->stopped(index);
     for (WorldListener* each : run_.listeners) each->stopped(index, clock_.now());
-}
-
-void WorldRuns::book_until(JobIndex index, Instant end, Unsaved unsaved, const StateLoss& loss) {
-    LiveJob& j = jobs_[index];
-    const Duration elapsed = end - j.run_since;
-    RunProgress p = j.run.after(elapsed);
-    const Duration carried = std::exchange(j.carried, {});
-    p.partial += carried;
-    const WorldWork::Parts gpus = cluster_.parts_by_group(j.status.held, run_.spec.parts_of(j.job));
-    j.work.book(gpus, Category::health_check, p.prolog);
-    j.work.book(gpus, Category::restart, p.restart);
-    j.work.book(gpus, Category::restore, p.restore);
-    j.work.book(gpus, Category::data_wait, p.first_batch);
-    j.work.book(gpus, j.run.stands_still ? Category::storm_stall : Category::checkpoint_stall,
-                p.stall);
-    const bool waits = unsaved == Unsaved::held_in_memory;  // and is booked when it goes on
-    outcome_.runs[index].held += elapsed + carried - (waits ? p.partial : Duration{});
-    outcome_.runs[index].contention += j.step.contention * p.steps;
-    for (const SharedLinks::Share& share : j.waits_for) {
-        const auto by =
-            share.job % static_cast<JobIndex>(jobs_.size());  // its steps, or its uploads
-        outcome_.contention_by.at(j.job.kind, run_.jobs.jobs[by].kind) +=
-            seconds(j.step.contention) * share.share * static_cast<double>(p.steps * j.job.gpus);
-    }
-    j.work.add(p.steps, gpus, j.step);
-    if (p.any_saved) j.work.keep_until(j.work.done() - p.steps + p.saved);
-    if (unsaved == Unsaved::kept) {
-        j.work.keep_until(j.work.done());
-        return j.work.book_partial(gpus, j.step, p.partial);
-    }
-    if (waits) return j.work.hold(gpus, j.step, p.partial);
-    j.work.book(gpus, Category::lost_work, p.partial);
-    j.lose_unsaved(loss);
 }
 
 void WorldRuns::pace_changed(NodeIndex node) {
@@ -359,12 +331,12 @@ void WorldRuns::change_pace(JobIndex index) {
     j.pace_changes_at = Instant::max();
     if (j.storm) return storm_over(index);
     const std::int64_t into = j.run.after(clock_.now() - j.run_since).steps + j.run.done;
-    book_until(index, clock_.now(), Unsaved::held_in_memory);
+    books_.book_until(index, clock_.now(), Unsaved::held_in_memory);
     const WorldJobKind& kind = j.kind;
     j.run_since = clock_.now();
     links_.set_step(index);
-    record(j.slow_node == no_node ? "pace_changed" : "leaves_slow_node", index, "",
-           j.status.held.front().node);
+    books_.record(j.slow_node == no_node ? "pace_changed" : "leaves_slow_node", index, "",
+                  j.status.held.front().node);
     if (j.stage == RunStage::working) return after_steps(index);
     const RunPlan before = std::exchange(j.run, {});
     j.run.step = j.step.duration();
@@ -387,7 +359,7 @@ void WorldRuns::stand_still(JobIndex index, RunPlan& plan) {
     plan.steps = 0;
     plan.stands_still = true;
     ++outcome_.network_stalls;
-    record("no_path", index, links_.broken_on_way(index), j.status.held.front().node);
+    books_.record("no_path", index, links_.broken_on_way(index), j.status.held.front().node);
 }
 
 void WorldRuns::corrupted(NodeIndex node, std::size_t corruption) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "models/scheduler/run_books.h"
 #include "models/scheduler/world_job_strikes.h"
 #include "models/scheduler/world_links.h"
 #include "models/scheduler/world_repair.h"
@@ -40,7 +41,7 @@ class WorldRuns : public WorldParts::Owner, public WorldLinks::Owner {
     // The processes of a running job stand still where they are, and give up its GPUs; then go on there.
     void suspend(JobIndex job);
     void resume(JobIndex job);
-    enum class Unsaved : std::uint8_t { lost, kept, held_in_memory };
+    using Unsaved = RunBooks::Unsaved;
     void stop(JobIndex job, Unsaved unsaved, const StateLoss& loss = {});
     void handle(WorldClock::Kind kind, JobIndex job);
     void forget(JobIndex job);  // it is over
@@ -63,18 +64,11 @@ class WorldRuns : public WorldParts::Owner, public WorldLinks::Owner {
     void network_changed() override;
     void change_pace_soon(JobIndex job) override;
 
-    void record(const char* kind, JobIndex job, std::string cause, NodeIndex node) const {
-        run_.record(clock_.now(), kind, job, std::move(cause), node, jobs_[job].work.left());
-    }
-
     bool meets_broken_node(JobIndex job);
     void join_others(JobIndex job);
-    Duration until_own_failure(JobIndex job);
-    Instant limit(const LiveJob& job, bool stands_still) const;
     void expect_end(JobIndex job);
     void end_run(JobIndex job);
     void left_slow_node(JobIndex job);
-    void book_until(JobIndex job, Instant end, Unsaved unsaved, const StateLoss& loss = {});
     void change_pace(JobIndex job);
     void stand_still(JobIndex job, RunPlan& plan);
     // Stages (world_stages.cpp).
@@ -86,7 +80,6 @@ class WorldRuns : public WorldParts::Owner, public WorldLinks::Owner {
     void after_steps(JobIndex job);
     void resume_step(JobIndex job, Duration partial);
     void begin_save(JobIndex job);
-    void keep_what_lasts(JobIndex job);
     void part_with_slow_node(JobIndex job);
     // Storms (world_storms.cpp).
     void hold_up(JobIndex job, NodeIndex node, const Strike& strike);
@@ -103,7 +96,7 @@ class WorldRuns : public WorldParts::Owner, public WorldLinks::Owner {
     std::optional<WorldJobStrikes> strikes_;
     std::optional<WorldParts> parts_;
     WorldLinks links_;
-    bool goes_back_far_;  // numbers may be wrong: what is saved can be lost as well
+    RunBooks books_;
 };
 
 }  // namespace railyard

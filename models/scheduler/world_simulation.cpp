@@ -245,10 +245,9 @@ void WorldSimulation::book_phase(JobIndex index) {
 // ---- stopping ----
 
 void WorldSimulation::run_over(JobIndex index, bool at_limit) {
-    const WorldJobKind& kind = spec().kinds[job(index).kind];
-    WorldJobStatus& status = jobs_[index].status;
-    const bool again = at_limit && kind.resubmit && status.restarts < kind.restarts_max;
-    if (again) status.submitted = now();
+    LiveJob& j = jobs_[index];
+    const bool again = at_limit && j.kind.resubmit && j.status.restarts < j.kind.restarts_max;
+    if (again) j.status.submitted = now();
     stop(index, at_limit ? Unsaved::lost : Unsaved::kept);
     leave(index, {again, now(), at_limit ? JobEnd::timeout : JobEnd::completed});
     decide_soon();

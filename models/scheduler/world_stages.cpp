@@ -29,7 +29,7 @@ void WorldRuns::begin_stage(JobIndex index, RunStage stage, const RunPlan& plan,
 // What is done in it; the next stage begins.
 void WorldRuns::book_stage(JobIndex index) {
     clock_.engine.cancel(jobs_[index].event);
-    book_until(index, clock_.now(), Unsaved::held_in_memory);
+    books_.book_until(index, clock_.now(), Unsaved::held_in_memory);
     jobs_[index].run_since = clock_.now();
 }
 
@@ -102,7 +102,7 @@ void WorldRuns::pace_of_parts_changed(JobIndex index) {
     owner_.book_free();
     const Duration partial = j.run.after(clock_.now() - j.run_since).partial;
     clock_.engine.cancel(j.event);
-    book_until(index, clock_.now() - partial, Unsaved::held_in_memory);
+    books_.book_until(index, clock_.now() - partial, Unsaved::held_in_memory);
     j.run_since = clock_.now();
     j.pace_changes_at = Instant::max();  // it is looked at again after this step
     partial == Duration{} ? after_steps(index) : resume_step(index, partial);
@@ -147,7 +147,7 @@ void WorldRuns::stall_over(JobIndex index) {
     owner_.book_free();
     book_stage(index);
     links_.end_transfer(index);
-    keep_what_lasts(index);
+    books_.keep_what_lasts(index);
     begin_work(index);
 }
 
@@ -178,15 +178,9 @@ void WorldRuns::copies_lost(JobIndex index) {
     if (reads) end_stage(index);
 }
 
-// What is in a store stays there.
-void WorldRuns::keep_what_lasts(JobIndex index) {
-    if (!goes_back_far_)
-        jobs_[index].work.keep_until(jobs_[index].parts->checkpointer.stored_steps());
-}
-
 void WorldRuns::moved_on(JobIndex index) {
     owner_.book_free();
-    keep_what_lasts(index);
+    books_.keep_what_lasts(index);
     Saver& saver = jobs_[index].parts->checkpointer;
     const Saver::Waits come = saver.come();
     if (come == Saver::Waits::buffer) {

@@ -40,7 +40,7 @@ void WorldRuns::hold_up(JobIndex index, NodeIndex node, const Strike& strike) {
     const FailureCause& cause = run_.causes[strike.cause];
     const RunProgress p = j.run.after(clock_.now() - j.run_since);
     clock_.engine.cancel(j.event);
-    book_until(index, clock_.now() - p.partial, Unsaved::held_in_memory);
+    books_.book_until(index, clock_.now() - p.partial, Unsaved::held_in_memory);
     j.carried = p.partial;
     HeldUp held{node, strike, j.run, j.pace_changes_at < Instant::max()};
     RunPlan& rest = held.rest;
@@ -49,7 +49,7 @@ void WorldRuns::hold_up(JobIndex index, NodeIndex node, const Strike& strike) {
     rest.prolog = rest.restart = rest.restore = rest.first_batch = {};
     j.storm = std::make_unique<HeldUp>(std::move(held));
     j.pace_changes_at = clock_.now() + cause.storm->stall;
-    record("storm", index, cause.name, node);
+    books_.record("storm", index, cause.name, node);
     const RunPlan still{.step = j.run.step, .stands_still = true};
     if (j.stage == RunStage::working) return begin_stage(index, RunStage::working, still);
     j.run = still;
@@ -64,7 +64,7 @@ void WorldRuns::storm_over(JobIndex index) {
     const bool on_it = j.status.held.has(held.node);
     if (fatal && on_it && repair_.break_down(held.node, held.strike)) return;
     const Duration carried = std::exchange(j.carried, {});
-    book_until(index, clock_.now(), Unsaved::held_in_memory);
+    books_.book_until(index, clock_.now(), Unsaved::held_in_memory);
     j.run_since = clock_.now();
     if (j.stage == RunStage::working) {
         return carried > Duration{} ? resume_step(index, carried) : after_steps(index);
