@@ -262,12 +262,14 @@ WorldJob job_of_trace(Section& jobs, const std::string& name,
     return like;
 }
 
+// Jobs of no duration have nothing to do, and are left out.
 std::vector<WorldJob> jobs_of_trace(const JobTrace& trace, const WorldJob& like, WorldSpec& spec) {
     std::vector<WorldJob> out;
     spec.trace_ids = trace.ids;
     const std::vector<std::string> partitions = names_of(spec.partitions);
     for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
         const StreamJob& job = trace.jobs[i];
+        if (job.duration == Duration{}) continue;
         WorldJob one = like;
         one.submit = Instant(job.submit);
         one.gpus = job.gpus;
@@ -288,6 +290,18 @@ std::vector<WorldJob> jobs_of_trace(const JobTrace& trace, const WorldJob& like,
     const Instant first = out.front().submit;  // the campaign begins with it
     for (WorldJob& job : out) job.submit -= first - Instant{};
     return out;
+}
+
+// A job that was cancelled as it began is one, say.
+void warn_of_no_duration(Section& jobs, const std::string& path, const JobTrace& trace) {
+    constexpr auto none = [](const StreamJob& job) { return job.duration == Duration{}; };
+    const auto first = std::ranges::find_if(trace.jobs, none);
+    if (first == trace.jobs.end()) return;
+    const auto count = std::ranges::count_if(trace.jobs, none);
+    const auto index = static_cast<std::size_t>(first - trace.jobs.begin());
+    jobs.warning("trace",
+                 fmt::format("jobs of no duration are left out: {} of {}, the first in {}:{}",
+                             count, trace.jobs.size(), path, trace.lines[index]));
 }
 
 }  // namespace
@@ -319,6 +333,7 @@ std::vector<WorldJob> read_trace_jobs(Section& jobs, const std::set<std::string>
     const WorldJob like = job_of_trace(jobs, name, of_one_size, spec);
     const JobTrace trace = read_job_trace(path, reading);
     for (const std::string& text : trace.warnings()) jobs.warning("trace", text);
+    warn_of_no_duration(jobs, path, trace);
     if (jobs.has("time_unit") && trace.format != TraceFormat::csv) {
         jobs.warning("time_unit", "has no effect: the trace is no CSV");
     }

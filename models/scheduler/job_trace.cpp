@@ -187,6 +187,7 @@ void TraceBuilder::add(const TraceRow& row) {
     if (!row.gang.empty() && join(row)) return;
     trace_.waits_in_duration += row.wait_in_duration ? 1 : 0;
     trace_.jobs.push_back(row.job);
+    trace_.lines.push_back(number_);
     if (row.id.empty()) {  // its place in the file
         trace_.ids.push_back(fmt::format("{}", trace_.jobs.size()));
     } else {
@@ -248,6 +249,7 @@ void JobTrace::move_job(std::size_t from, std::size_t to) {
     if (from == to) return;
     jobs[to] = jobs[from];
     ids[to] = std::move(ids[from]);
+    lines[to] = lines[from];
     users[to] = users[from];
     partitions[to] = partitions[from];
 }
@@ -255,6 +257,7 @@ void JobTrace::move_job(std::size_t from, std::size_t to) {
 void JobTrace::resize(std::size_t count) {
     jobs.resize(count);
     ids.resize(count);
+    lines.resize(count);
     users.resize(count);
     partitions.resize(count);
 }

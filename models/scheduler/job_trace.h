@@ -25,6 +25,7 @@ struct JobTrace {
     TraceFormat format = TraceFormat::csv;
     std::vector<StreamJob> jobs;   // in the file's order; `cluster` is not set yet
     std::vector<std::string> ids;  // of each, as the file has it
+    std::vector<int> lines;        // of each: where the file has it, from 1
     // Who each job belongs to: indices into the names below.
     std::vector<std::uint32_t> users;
     std::vector<std::uint32_t> partitions;
