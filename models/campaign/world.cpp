@@ -80,6 +80,7 @@ std::set<JobsRefused> jobs_refused(const Scenario& scenario) {
     const WorldScenario& world = *scenario.world;
     std::vector<JobSource> sources;
     for (const JobSource& source : world.sources) {
+        if (source.count == 0) continue;
         for (const JobSource::Size& size : source.sizes) {
             JobSource one = source;
             one.sizes = {size};

@@ -19,8 +19,8 @@ struct JobWorth {
 
 struct WorldScenario {
     WorldSpec spec;
-    std::vector<JobSource> sources;
-    std::vector<WorldJob> trace;  // in order of submission
+    std::vector<JobSource> sources;  // by kind; a trace's own kind, the last, has none
+    std::vector<WorldJob> trace;     // in order of submission
 
     std::vector<Node> nodes;                              // by group
     std::vector<std::shared_ptr<const Scenario>> models;  // by kind of jobs; null: without a model

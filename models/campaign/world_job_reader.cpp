@@ -106,7 +106,7 @@ void WorldJobReader::read() {
             read_kind(section);
         }
     }
-    world_.trace = read_trace_jobs(jobs, of_one_size_, spec_);
+    world_.trace = read_trace_jobs(jobs, world_.sources, of_one_size_, spec_);
     world_.models.resize(spec_.kinds.size());
     world_.data.resize(spec_.kinds.size());
     jobs.finish();
@@ -114,8 +114,10 @@ void WorldJobReader::read() {
         worths_.resize(spec_.kinds.size());
         world_.worths = std::move(worths_);
     }
-    if (!top_.describing() && top_.has("scheduler") && world_.sources.empty() &&
-        world_.trace.empty()) {
+    const bool any = !world_.trace.empty() ||
+                     std::ranges::any_of(world_.sources,
+                                         [](const JobSource& source) { return source.count > 0; });
+    if (!top_.describing() && top_.has("scheduler") && !any) {
         jobs.error("", "there are no jobs", "give a [[jobs.kind]], or jobs.trace");
     }
 }
@@ -138,7 +140,7 @@ void WorldJobReader::read_kind(Section& section) {
     }
     source.like.kind = static_cast<std::uint32_t>(spec_.kinds.size());
     spec_.kinds.push_back(kind);
-    if (source.count > 0) world_.sources.push_back(source);
+    world_.sources.push_back(source);
 }
 
 void WorldJobReader::read_worth(Section& section) {

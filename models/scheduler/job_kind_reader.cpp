@@ -235,54 +235,134 @@ void JobKindReader::read_requires(WorldJobKind& kind) {
 }
 
 // What jobs from a file have in common: they are of the kind that jobs.trace_kind names.
-WorldJob job_of_trace(Section& jobs, const std::string& name,
-                      const std::set<std::string>& of_one_size, WorldSpec& spec) {
-    WorldJob like;
-    like.gpus_per_pod = 0;
+JobSource source_of_trace(Section& jobs, const std::string& name,
+                          std::span<const JobSource> sources,
+                          const std::set<std::string>& of_one_size, WorldSpec& spec) {
     if (name.empty()) {
-        like.kind = static_cast<std::uint32_t>(spec.kinds.size());
+        JobSource source;
+        source.like.gpus_per_pod = 0;
+        source.like.kind = static_cast<std::uint32_t>(spec.kinds.size());
         spec.kinds.push_back({.name = "trace"});
-    } else {
-        like.kind = index_of(names_of(spec.kinds), name);
-        if (spec.kinds[like.kind].step) {
-            jobs.error("trace_kind", "a trace says how long its jobs take, and so does a model");
-        }
-        if (of_one_size.contains(name)) {
-            jobs.error(
-                "trace_kind",
-                "a trace says how large its jobs are; checkpoint and recovery are worked out "
-                "for the size of the kind",
-                "give checkpoint_interval, checkpoint_stall, restart and restore");
-        }
-        if (!spec.requests[spec.kinds[like.kind].request].slice.empty()) {
-            jobs.error("trace_kind",
-                       "a trace says how many GPUs its jobs have; a slice is less than one");
-        }
+        return source;
     }
-    return like;
+    const JobSource& source = sources[index_of(names_of(spec.kinds), name)];
+    const WorldJobKind& kind = spec.kinds[source.like.kind];
+    if (kind.step) {
+        jobs.error("trace_kind", "a trace says how long its jobs take, and so does a model");
+    }
+    if (of_one_size.contains(name)) {
+        jobs.error("trace_kind",
+                   "a trace says how large its jobs are; checkpoint and recovery are worked out "
+                   "for the size of the kind",
+                   "give checkpoint_interval, checkpoint_stall, restart and restore");
+    }
+    if (!spec.requests[kind.request].slice.empty()) {
+        jobs.error("trace_kind",
+                   "a trace says how many GPUs its jobs have; a slice is less than one");
+    }
+    return source;
 }
 
-// Jobs of no duration have nothing to do, and are left out.
-std::vector<WorldJob> jobs_of_trace(const JobTrace& trace, const WorldJob& like, WorldSpec& spec) {
+// The jobs of a trace as the scenario knows them.
+class TraceJobs {
+  public:
+    TraceJobs(Section& jobs, const std::string& path, const JobTrace& trace)
+        : jobs_(jobs), path_(path), trace_(trace) {}
+
+    std::vector<WorldJob> read(const JobSource& source, const WorldSpec& spec);
+
+  private:
+    using Indices = std::vector<std::uint32_t>;
+    void leave_out_no_duration();
+    bool use_priorities(const WorldSpec& spec);
+    Indices find(const Indices& name_of, const std::vector<std::string>& names,
+                 const std::vector<std::string>& known, std::uint32_t otherwise, const char* what);
+
+    Section& jobs_;
+    const std::string& path_;
+    const JobTrace& trace_;
+};
+
+// By job, the index of its name among those of the scenario; `otherwise` for another name, or none.
+TraceJobs::Indices TraceJobs::find(const Indices& name_of, const std::vector<std::string>& names,
+                                   const std::vector<std::string>& known, std::uint32_t otherwise,
+                                   const char* what) {
+    Indices out(name_of.size(), otherwise);
+    if (names.empty() || known == std::vector<std::string>{"all"}) return out;  // none is given
+    std::optional<std::size_t> first;
+    std::int64_t count = 0;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        const std::string& name = names[name_of[i]];
+        const auto found = std::ranges::find(known, name);
+        if (found != known.end()) {
+            out[i] = static_cast<std::uint32_t>(found - known.begin());
+        } else if (!name.empty()) {
+            if (!first) first = i;
+            ++count;
+        }
+    }
+    if (!first) return out;
+    const std::string& name = names[name_of[*first]];
+    jobs_.warning(
+        "trace",
+        fmt::format("{} of {} jobs have a {}, the first '{}' in {}:{}: they are taken "
+                    "for ones of '{}'",
+                    count, out.size(), what, name, path_, trace_.lines[*first], known[otherwise]),
+        suggest(name, known));
+    return out;
+}
+
+// A job that was cancelled as it began has no duration, say.
+void TraceJobs::leave_out_no_duration() {
+    constexpr auto none = [](const StreamJob& job) { return job.duration == Duration{}; };
+    const auto first = std::ranges::find_if(trace_.jobs, none);
+    if (first == trace_.jobs.end()) return;
+    const auto count = std::ranges::count_if(trace_.jobs, none);
+    const auto index = static_cast<std::size_t>(first - trace_.jobs.begin());
+    jobs_.warning("trace",
+                  fmt::format("jobs of no duration are left out: {} of {}, the first in {}:{}",
+                              count, trace_.jobs.size(), path_, trace_.lines[index]));
+}
+
+// Kubernetes' pods have a priority each. Slurm works out its own, which is what sacct prints.
+bool TraceJobs::use_priorities(const WorldSpec& spec) {
+    constexpr auto none = [](const StreamJob& job) { return job.priority == 0; };
+    if (std::ranges::all_of(trace_.jobs, none)) return false;
+    const bool printed = trace_.format == TraceFormat::sacct;
+    const bool used = !printed && spec.scheduler != "slurm";
+    if (!used) {
+        jobs_.warning("trace", fmt::format("its column of priorities has no effect: {}",
+                                           printed ? "it is what Slurm had worked out"
+                                                   : "Slurm works out each job's priority"));
+    }
+    return used;
+}
+
+std::vector<WorldJob> TraceJobs::read(const JobSource& source, const WorldSpec& spec) {
     std::vector<WorldJob> out;
-    spec.trace_ids = trace.ids;
-    const std::vector<std::string> partitions = names_of(spec.partitions);
-    for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
-        const StreamJob& job = trace.jobs[i];
+    leave_out_no_duration();
+    const WorldJob& like = source.like;
+    const Indices partitions =
+        find(trace_.partitions, trace_.partition_names, names_of(spec.partitions), like.partition,
+             "partition that is no [[partition]]");
+    const Indices accounts = find(trace_.users, trace_.user_names, spec.accounts, like.account,
+                                  "user that is no [[scheduler.account]]");
+    const bool priorities = use_priorities(spec);
+    for (std::size_t i = 0; i < trace_.jobs.size(); ++i) {
+        const StreamJob& job = trace_.jobs[i];
         if (job.duration == Duration{}) continue;
-        WorldJob one = like;
+        WorldJob& one = out.emplace_back(like);
         one.submit = Instant(job.submit);
         one.gpus = job.gpus;
         one.work = job.duration;
-        one.limit = job.limit;
+        if (source.limit_factor > 0) {
+            one.limit = from_seconds(seconds(job.duration) * source.limit_factor);
+        }
+        if (job.limit > Duration{}) one.limit = job.limit;
         one.trace_row = static_cast<std::uint32_t>(i + 1);
-        if (!trace.partition_names.empty()) {
-            one.partition = index_of(partitions, trace.partition_names[trace.partitions[i]]);
-        }
-        if (!trace.user_names.empty()) {
-            one.account = index_of(spec.accounts, trace.user_names[trace.users[i]]);
-        }
-        out.push_back(one);
+        one.partition = partitions[i];
+        one.account = accounts[i];
+        if (priorities) one.priority = job.priority;
     }
     std::stable_sort(out.begin(), out.end(),
                      [](const WorldJob& a, const WorldJob& b) { return a.submit < b.submit; });
@@ -292,18 +372,6 @@ std::vector<WorldJob> jobs_of_trace(const JobTrace& trace, const WorldJob& like,
     return out;
 }
 
-// A job that was cancelled as it began is one, say.
-void warn_of_no_duration(Section& jobs, const std::string& path, const JobTrace& trace) {
-    constexpr auto none = [](const StreamJob& job) { return job.duration == Duration{}; };
-    const auto first = std::ranges::find_if(trace.jobs, none);
-    if (first == trace.jobs.end()) return;
-    const auto count = std::ranges::count_if(trace.jobs, none);
-    const auto index = static_cast<std::size_t>(first - trace.jobs.begin());
-    jobs.warning("trace",
-                 fmt::format("jobs of no duration are left out: {} of {}, the first in {}:{}",
-                             count, trace.jobs.size(), path, trace.lines[index]));
-}
-
 }  // namespace
 
 JobKindKeys read_job_kind(Section& section, Catalogue& catalogue, std::int64_t gpus_per_node,
@@ -311,8 +379,8 @@ JobKindKeys read_job_kind(Section& section, Catalogue& catalogue, std::int64_t g
     return JobKindReader(section, catalogue, gpus_per_node, spec).read();
 }
 
-std::vector<WorldJob> read_trace_jobs(Section& jobs, const std::set<std::string>& of_one_size,
-                                      WorldSpec& spec) {
+std::vector<WorldJob> read_trace_jobs(Section& jobs, std::span<const JobSource> sources,
+                                      const std::set<std::string>& of_one_size, WorldSpec& spec) {
     const std::string path =
         jobs.file("trace",
                   "A file of jobs: CSV, sacct -P, or the Standard Workload Format; its folder is "
@@ -323,21 +391,22 @@ std::vector<WorldJob> read_trace_jobs(Section& jobs, const std::set<std::string>
     jobs.read("skip_bad", reading.skip_bad, "Malformed lines are left out");
     std::string name;
     jobs.name("trace_kind", name, own_names(jobs, names_of(spec.kinds)), "a [[jobs.kind]]",
-              "What its jobs are like",
+              "What its jobs are like in all that the file does not say: how they save, their QOS, "
+              "limit, queue",
               {.otherwise = "they save nothing and wait in the first partition"});
     if (path.empty()) {
         refuse_keys(jobs, {"time_unit", "skip_bad", "trace_kind"},
                     "has no effect without jobs.trace");
         return {};
     }
-    const WorldJob like = job_of_trace(jobs, name, of_one_size, spec);
+    const JobSource source = source_of_trace(jobs, name, sources, of_one_size, spec);
     const JobTrace trace = read_job_trace(path, reading);
     for (const std::string& text : trace.warnings()) jobs.warning("trace", text);
-    warn_of_no_duration(jobs, path, trace);
     if (jobs.has("time_unit") && trace.format != TraceFormat::csv) {
         jobs.warning("time_unit", "has no effect: the trace is no CSV");
     }
-    return jobs_of_trace(trace, like, spec);
+    spec.trace_ids = trace.ids;
+    return TraceJobs(jobs, path, trace).read(source, spec);
 }
 
 }  // namespace railyard

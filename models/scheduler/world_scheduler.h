@@ -66,8 +66,10 @@ class WorldView {
     const WorldJob& job(JobIndex job) const { return all_[job]; }
     // What it asks for: GPUs (0), or slices of a profile.
     std::size_t device_of(JobIndex job) const { return cluster_.device_of(spec_.pool(all_[job])); }
-    // Its QOS's.
-    std::int64_t priority(JobIndex job) const { return spec_.slurm.qos[all_[job].qos].priority; }
+    // Its pods' under Kubernetes: by its trace, else its QOS's.
+    std::int64_t priority(JobIndex job) const {
+        return all_[job].priority.value_or(spec_.slurm.qos[all_[job].qos].priority);
+    }
     virtual const WorldJobStatus& status(JobIndex job) const = 0;
     Instant now() const { return engine_.now(); }
 

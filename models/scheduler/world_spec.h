@@ -127,7 +127,8 @@ struct WorldJob {
     std::uint32_t account = 0;
     std::uint32_t partition = 0;
     std::uint32_t qos = 0;
-    std::uint32_t queue = 0;  // of kube.queues
+    std::uint32_t queue = 0;                 // of kube.queues
+    std::optional<std::int64_t> priority{};  // of its pods, by a trace; none: its QOS's
     Instant submit{};
     std::int64_t gpus = 1;
     std::int64_t gpus_per_pod = 1;

@@ -106,3 +106,82 @@ TEST_CASE("of no jobs there is no wait, in a replica and in the mean of those th
     CHECK(r.metric("wait_median").summary.mean >= 0);
     CHECK(r.metric("wait_median").summary.count == r.values.replicas() - empty);
 }
+
+TEST_CASE("a trace's jobs are like the kind that it names in all that the file does not say") {
+    const std::string text = cluster_text(4, "2 day") + R"(
+[[partition]]
+name = "first"
+nodes = 2
+[[partition]]
+name = "second"
+first_node = 2
+[scheduler]
+[[scheduler.qos]]
+name = "high"
+[[scheduler.qos]]
+name = "low"
+[jobs]
+trace = ")" RAILYARD_ROOT R"(/tests/models/world_trace.csv"
+trace_kind = "like"
+[[jobs.kind]]
+name = "like"
+count = 0
+partition = "second"
+qos = "low"
+gpus_per_pod = 4
+limit = "90 min"
+switches = 1
+)";
+    const Scenario s = load_scenario(text, "test");
+    REQUIRE(s.world->trace.size() == 3);
+    for (const WorldJob& job : s.world->trace) {
+        CHECK(job.partition == 1);
+        CHECK(job.qos == 1);
+        CHECK(job.gpus_per_pod == 4);
+        CHECK(job.limit == std::chrono::minutes(90));
+        CHECK(job.switches_max == 1);
+    }
+    auto m = metrics_of(text);
+    CHECK(m["jobs_timeout"] == 1);  // the one of 2 hours
+    CHECK(m["jobs_completed"] == 2);
+}
+
+TEST_CASE("a trace's jobs wait in their kind's queue") {
+    const auto refused = [](const std::string& queue) {
+        return metrics_of(cluster_text(4, "2 day") + R"(
+[scheduler]
+kind = "kueue"
+[[scheduler.queue]]
+name = "small"
+[[scheduler.queue.quota]]
+gpus = 8
+[[scheduler.queue]]
+name = "big"
+[[scheduler.queue.quota]]
+gpus = 24
+[jobs]
+trace = ")" RAILYARD_ROOT R"(/tests/models/world_trace.csv"
+trace_kind = "like"
+[[jobs.kind]]
+name = "like"
+count = 0
+queue = ")" + queue + "\"\n")["jobs_refused"];
+    };
+    CHECK(refused("small") == 1);
+    CHECK(refused("big") == 0);
+}
+
+TEST_CASE("under Kubernetes the pods of a trace's jobs have its priorities") {
+    const Scenario s = load_scenario(cluster_text(1, "2 day") + R"(
+[scheduler]
+kind = "kubernetes"
+[jobs]
+trace = ")" RAILYARD_ROOT R"(/tests/models/world_trace_priority.csv"
+)",
+                                     "test");
+    std::map<std::string, double> starts;
+    run_replica(s, 0, false, nullptr,
+                [&](const JobRecord& job) { starts[job.name] = job.start_s; });
+    CHECK(starts["1"] < starts["3"]);
+    CHECK(starts["3"] < starts["2"]);
+}
