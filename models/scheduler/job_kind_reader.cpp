@@ -43,6 +43,7 @@ JobKindKeys JobKindReader::read() {
     JobKindKeys keys;
     WorldJobKind& kind = keys.kind;
     section_.read("name", kind.name, "What they are called", {.required = true});
+    refuse_same_name(section_, kind.name, names_of(spec_.kinds), "kind of jobs");
     read_stream(keys.source);
     section_.read("checkpoint_interval", kind.checkpoint_interval,
                   "Work from one checkpoint to the next",

@@ -166,8 +166,8 @@ KubeQueue read_queue(Section& section, const WorldSpec& spec) {
     return queue;
 }
 
-// Queues are told apart by their names, and nobody lends to a queue that is alone in its cohort.
-void check_queues(std::vector<Section>& sections, const std::vector<KubeQueue>& queues) {
+// Nobody lends to a queue that is alone in its cohort.
+void check_cohorts(std::vector<Section>& sections, const std::vector<KubeQueue>& queues) {
     for (std::size_t q = 0; q < queues.size(); ++q) {
         std::vector<std::string> others;
         bool alone = !queues[q].cohort.empty();
@@ -175,10 +175,6 @@ void check_queues(std::vector<Section>& sections, const std::vector<KubeQueue>& 
             if (other == q) continue;
             if (!queues[other].cohort.empty()) others.push_back(queues[other].cohort);
             if (queues[other].cohort == queues[q].cohort) alone = false;
-            if (other < q && queues[other].name == queues[q].name) {
-                sections[q].error("name",
-                                  fmt::format("another queue is called '{}'", queues[q].name));
-            }
         }
         if (!alone) continue;
         sections[q].error("cohort",
@@ -203,12 +199,14 @@ void read_kube_scheduler(Section& scheduler, WorldSpec& spec) {
         scheduler.sections("queue", "Volcano's queue, Kueue's cluster queue");
     scheduler.no_effect("");
     for (Section& section : sections) {
+        const std::vector<std::string> before = names_of(queues);
         queues.push_back(read_queue(section, spec));
+        refuse_same_name(section, queues.back().name, before, "queue");
         weights += queues.back().weight;
     }
     if (queues.empty() || scheduler.describing()) return;
     spec.kube.queues = queues;
-    check_queues(sections, queues);
+    check_cohorts(sections, queues);
     if (weights == 0) {
         scheduler.error("queue", "the weights of all queues sum to zero: nobody has any part");
     }

@@ -2,6 +2,8 @@
 // Names that a scenario gives itself: of its queues, partitions, kinds of jobs. And who looks at what it
 // gives.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <initializer_list>
 #include <string>
@@ -24,6 +26,15 @@ std::vector<std::string> names_of(const Items& items) {
     std::vector<std::string> out;
     for (const auto& item : items) out.push_back(item.name);
     return out;
+}
+
+// Tables are told apart by their names. `before`: those of the tables before this one.
+inline void refuse_same_name(Section& section, const std::string& name,
+                             const std::vector<std::string>& before, const char* what) {
+    const bool known = std::find(before.begin(), before.end(), name) != before.end();
+    if (known && !name.empty()) {
+        section.error("name", fmt::format("another {} is called '{}'", what, name));
+    }
 }
 
 // The index of a name that the section has let pass; the first for one that it has not.

@@ -69,6 +69,7 @@ void WorldReader::read_groups() {
         read_slices(section, catalogue_, group);
         section.finish();
         if (node.empty()) continue;
+        refuse_same_name(section, group.name, names_of(spec_.groups), "group of nodes");
         sum += group.nodes;
         spec_.groups.push_back(group);
         nodes_.push_back(std::move(kind));
@@ -226,6 +227,7 @@ void WorldReader::read_partitions() {
         section.read("tier", p.tier, "Jobs of higher tiers come first, whatever their priority",
                      {.bound = Bound::non_negative});
         section.finish();
+        refuse_same_name(section, p.name, names_of(spec_.partitions), "partition");
         spec_.partitions.push_back(p);
     }
     if (spec_.partitions.empty()) {

@@ -121,6 +121,7 @@ void read_qos(Section& scheduler, const std::string& elsewhere, SlurmSpec& slurm
         section.read("gpus_max", qos.gpus_max, "GPUs of all its running jobs together (GrpTRES)",
                      {.bound = Bound::positive, .otherwise = "any number"});
         section.finish();
+        refuse_same_name(section, qos.name, names_of(slurm.qos), "QOS");
         slurm.qos.push_back(qos);
         preempted.push_back(preempts);
     }
@@ -140,6 +141,7 @@ void read_accounts(Section& scheduler, WorldSpec& spec) {
         section.read("shares", shares, "Its part of the cluster, in proportion to the others'",
                      {.bound = Bound::non_negative});
         section.finish();
+        refuse_same_name(section, name, spec.accounts, "account");
         spec.accounts.push_back(name);
         spec.slurm.shares.push_back(shares);
         sum += shares;

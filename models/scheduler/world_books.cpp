@@ -10,6 +10,7 @@ WorldBooks::WorldBooks(const WorldSpec& spec, const WorldCluster& cluster, World
       any_slices_(spec.parts_per_gpu() > 1),
       home_(cluster.nodes().size(), static_cast<std::uint32_t>(spec.partitions.size())),
       unheld_(spec.groups.size()),
+      reservations_(cluster.nodes().size()),
       under_maintenance_(cluster.nodes().size()) {
     for (Unheld& unheld : unheld_) unheld.free.resize(spec.partitions.size() + 1);
     for (const NodeGroup& group : spec.groups) {
@@ -50,9 +51,10 @@ void WorldBooks::count(NodeIndex node, int sign) {
     (in_service ? out_of_reach : unheld) += sign * stranded;
 }
 
-void WorldBooks::set_maintenance(NodeIndex node, bool under) {
+void WorldBooks::set_maintenance(NodeIndex node, bool begins) {
     count(node, -1);
-    if (under) {
+    begins ? ++reservations_[node] : --reservations_[node];
+    if (reservations_[node] > 0) {
         under_maintenance_.add(node);
     } else {
         under_maintenance_.remove(node);

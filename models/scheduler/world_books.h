@@ -17,7 +17,8 @@ class WorldBooks {
     void after_change(NodeIndex node) { count(node, 1); }
     // All GPUs of the nodes of a run, as WorldCluster cuts them, were taken (-1) or given back (1).
     void moved_whole(const NodeRun& run, int sign);
-    void set_maintenance(NodeIndex node, bool under);
+    // A reservation of it begins, or ends; several may go on at once.
+    void set_maintenance(NodeIndex node, bool begins);
 
     // What the first of each partition's queue waits for.
     struct Need {
@@ -49,8 +50,9 @@ class WorldBooks {
         std::int64_t repair = 0;
         std::int64_t maintenance = 0;
     };
-    std::vector<Unheld> unheld_;  // by group
-    NodeSet under_maintenance_;
+    std::vector<Unheld> unheld_;               // by group
+    std::vector<std::uint32_t> reservations_;  // by node: that go on
+    NodeSet under_maintenance_;                // with any of them
     std::vector<std::int64_t> parts_of_node_;  // by group
     std::int64_t parts_in_use_ = 0;            // all parts of nodes with a job
     GpuNanoseconds node_busy_ = 0;

@@ -420,6 +420,14 @@ TEST_CASE("A job that wants one switch waits for it, but not for ever") {
     CHECK(late.outcome.runs[3].first_start == Instant(30s + 300s));
 }
 
+TEST_CASE("nodes with two reservations are under maintenance until the last has ended") {
+    WorldSpec spec = world(2);
+    spec.reservations = {{0, 2, Instant(1h), 4h, 0s}, {1, 1, Instant(2h), 1h, 0s}};
+    const WorldRunResult r = run(spec, {job(1, 6h, 8, 1h, 2h)});
+    CHECK(r.ledger.booked(Category::planned_maintenance) ==
+          GpuNanoseconds{16} * Duration(4h).count());
+}
+
 TEST_CASE("No job starts that would have to end in a maintenance window") {
     WorldSpec spec = world(2);
     spec.reservations = {{0, 2, Instant(5h), 2h, 0s}};
