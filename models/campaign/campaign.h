@@ -27,7 +27,7 @@ constexpr Duration campaign_length_max = time_max;
 struct JobRecord {
     std::string name;  // its trace's own id, or its place
     std::string kind;
-    std::string state;  // how it ended; running; waiting
+    std::string state;  // how it ended; running: it holds GPUs; waiting, or suspended
     std::int64_t gpus = 0;
     std::int64_t starts = 0;
     std::int64_t interruptions = 0;

@@ -89,6 +89,7 @@ void WorldPhases::add_run(std::size_t k, std::size_t at, const WorldJobRun& run,
     sum.starts += run.starts;
     if (so_far.ran && run.started && whole_.phases[k].stop == Duration{}) --sum.starts;
     sum.interruptions += run.interruptions;
+    sum.waits = run.waits;
     sum.held += run.held;
     sum.kept += run.kept;
     sum.contention += run.contention;

@@ -293,7 +293,7 @@ void tell_jobs(const WorldSpec& spec, const WorldJobs& jobs, const WorldOutcome&
         JobRecord record;
         record.name = spec.name_of(job);
         record.kind = spec.kinds[job.kind].name;
-        record.state = run.over ? job_end_name(run.how) : run.started ? "running" : "waiting";
+        record.state = run.over ? job_end_name(run.how) : run.waits ? "waiting" : "running";
         record.gpus = job.gpus;
         record.starts = run.starts;
         record.interruptions = run.interruptions;

@@ -25,6 +25,7 @@ struct WorldJobRun {
     JobEnd how = JobEnd::completed;
     std::int64_t starts = 0;
     std::int64_t interruptions = 0;  // by failures, of a node or its own
+    bool waits = false;              // for GPUs as the campaign ends, or is suspended
     Duration held{};                 // all its GPUs
     Duration kept{};                 // steps that were kept
     std::int64_t kept_steps = 0;

@@ -239,7 +239,7 @@ void WorldSimulation::book_phase(JobIndex index) {
             return;
     }
     j.work.book(cluster_.parts_by_group(j.status.held, spec().parts_of(j.job)), category, span);
-    outcome_.runs[index].held += span;
+    if (j.status.gpus == j.job.gpus) outcome_.runs[index].held += span;
 }
 
 // ---- stopping ----
@@ -498,6 +498,7 @@ WorldOutcome WorldSimulation::end_campaign() {
         const bool waits = phase == WorldPhase::pending || phase == WorldPhase::waiting ||
                            phase == WorldPhase::suspended;
         ++(waits ? outcome_.waiting : outcome_.running);
+        outcome_.runs[index].waits = waits;
         if (phase == WorldPhase::running) {
             outcome_.runs[index].runs_since = j.status.started;
             runs_.stop(index, run_.off_at_end ? Unsaved::lost : Unsaved::kept, off);

@@ -23,6 +23,13 @@ std::map<std::string, double> metrics_of(const std::string& text,
     return out;
 }
 
+std::map<std::string, JobRecord> jobs_of(const std::string& text) {
+    std::map<std::string, JobRecord> out;
+    run_replica(load_scenario(text, "test"), 0, false, nullptr, nullptr,
+                [&](const JobRecord& job) { out[job.name] = job; });
+    return out;
+}
+
 // One job an hour comes to nodes that do one in ten.
 const std::string overload = cluster_text(2, "10 day") + R"(
 [scheduler]
@@ -172,16 +179,61 @@ queue = ")" + queue + "\"\n")["jobs_refused"];
 }
 
 TEST_CASE("under Kubernetes the pods of a trace's jobs have its priorities") {
-    const Scenario s = load_scenario(cluster_text(1, "2 day") + R"(
+    auto jobs = jobs_of(cluster_text(1, "2 day") + R"(
 [scheduler]
 kind = "kubernetes"
 [jobs]
 trace = ")" RAILYARD_ROOT R"(/tests/models/world_trace_priority.csv"
-)",
-                                     "test");
-    std::map<std::string, double> starts;
-    run_replica(s, 0, false, nullptr,
-                [&](const JobRecord& job) { starts[job.name] = job.start_s; });
-    CHECK(starts["1"] < starts["3"]);
-    CHECK(starts["3"] < starts["2"]);
+)");
+    CHECK(jobs["1"].start_s < jobs["3"].start_s);
+    CHECK(jobs["3"].start_s < jobs["2"].start_s);
+}
+
+TEST_CASE("a job's held time is that with all its GPUs, not with some or none") {
+    auto jobs = jobs_of(cluster_text(4, "2 day") + R"(
+[scheduler]
+kind = "kubernetes"
+[[jobs.kind]]
+name = "first"
+gpus = 24
+work = "10 h"
+[[jobs.kind]]
+name = "gathers"
+at = "1 h"
+gpus = 32
+work = "5 h"
+[[jobs.kind]]
+name = "refused"
+at = "2 h"
+gpus = 64
+)");
+    CHECK(jobs["1"].held_s == doctest::Approx(10 * 3600));
+    CHECK(jobs["2"].held_s == doctest::Approx(5 * 3600));
+    CHECK(jobs["3"].state == "refused");
+    CHECK(jobs["3"].held_s == 0);
+}
+
+TEST_CASE("a job that is suspended as the campaign ends waits, and is called so") {
+    auto jobs = jobs_of(cluster_text(2, "6 h") + R"(
+[scheduler]
+[[scheduler.qos]]
+name = "low"
+preempt_mode = "suspend"
+[[scheduler.qos]]
+name = "high"
+preempts = "low"
+[[jobs.kind]]
+name = "victim"
+gpus = 16
+qos = "low"
+work = "10 h"
+[[jobs.kind]]
+name = "urgent"
+gpus = 16
+qos = "high"
+at = "5 h"
+work = "2 h"
+)");
+    CHECK(jobs["1"].state == "waiting");
+    CHECK(jobs["2"].state == "running");
 }
