@@ -65,6 +65,10 @@ struct LiveJob {
     bool rerouted = false;  // it left its links, and comes back to others with its next pace
 
     bool runs() const { return status.phase == WorldPhase::running; }
+    bool waits() const {  // or is on its way back to the queue
+        return status.phase == WorldPhase::pending || status.phase == WorldPhase::waiting ||
+               status.phase == WorldPhase::suspended;
+    }
     // A step is under way, neither a stall nor what comes before the first step.
     bool steps_now(Instant now) const;
     // One with parts: until its next save, or its end.
@@ -94,6 +98,8 @@ class LiveJobs {
     bool runs(JobIndex job) const { return live(job) && jobs_[job]->runs(); }
     void begin(JobIndex job, LiveJob state) {
         jobs_[job] = std::make_unique<LiveJob>(std::move(state));
+        const WorldJob& it = jobs_[job]->job;
+        jobs_[job]->status.submitted = it.goes_on ? Instant::min() : it.submit;
     }
     void end(JobIndex job) { jobs_[job].reset(); }
     LiveJob& operator[](JobIndex job) const {

@@ -123,7 +123,6 @@ void WorldSimulation::submit_next() {
         const WorldJob& it = job(index);
         WorldWork work(ledger_, it.kind, outcome_.runs[index], spec().steps_of(it), it.done);
         jobs_.begin(index, {it, spec().kinds[it.kind], std::move(work)});
-        jobs_[index].status.submitted = first ? Instant::min() : it.submit;
         auto why = scheduler_->never(index);
         if (!why) why = power_.never(index);
         if (why) {
@@ -494,9 +493,7 @@ WorldOutcome WorldSimulation::end_campaign() {
         LiveJob& j = jobs_[index];
         const StateLoss off{StateLoss::Scope::all_nodes};
         const WorldPhase phase = j.status.phase;
-        // Pending: on its way back to the queue.
-        const bool waits = phase == WorldPhase::pending || phase == WorldPhase::waiting ||
-                           phase == WorldPhase::suspended;
+        const bool waits = j.waits();
         ++(waits ? outcome_.waiting : outcome_.running);
         outcome_.runs[index].waits = waits;
         if (phase == WorldPhase::running) {
