@@ -159,6 +159,7 @@ NodeSet Slurm::allowed_nodes(JobIndex index) const {
 
 // Their nodes are for those who may displace them.
 void Slurm::leave_to_suspended(JobIndex job, NodeSet& nodes) const {
+    if (nodes.words() == 0) return;  // the plan's, where it needs none
     for (const Suspended& s : suspended_) {
         if (preemption_.may_displace(job, s.job)) continue;
         for (const NodeShare& share : world_.status(s.job).held) nodes.remove(share.node);
