@@ -20,7 +20,6 @@ void WorldRuns::begin_stage(JobIndex index, RunStage stage, const RunPlan& plan,
     j.run = plan;
     j.run.step = j.step.duration();
     j.run_since = clock_.now() - already;
-    j.pace_changes_at = Instant::max();  // it begins at the pace of now
     jobs_[index].parts->run(stage == RunStage::working && !plan.stands_still,
                             stage != RunStage::setting_up);
     expect_end(index);
@@ -28,17 +27,18 @@ void WorldRuns::begin_stage(JobIndex index, RunStage stage, const RunPlan& plan,
 
 // What is done in it; the next stage begins.
 void WorldRuns::book_stage(JobIndex index) {
-    clock_.engine.cancel(jobs_[index].event);
+    LiveJob& j = jobs_[index];
+    clock_.engine.cancel(j.event);
     books_.book_until(index, clock_.now(), Unsaved::held_in_memory);
-    jobs_[index].run_since = clock_.now();
+    j.run_since = clock_.now();
+    j.pace_changes_at = Instant::max();  // at the pace of now
 }
 
 void WorldRuns::end_stage(JobIndex index) {
     book_stage(index);
     if (jobs_[index].stage == RunStage::working) return after_steps(index);
     WorldParts::Parts& parts = *jobs_[index].parts;
-    const bool has_state = std::exchange(parts.suspended, false);
-    if (has_state) return begin_work(index);
+    if (std::exchange(parts.suspended, false)) return begin_work(index);  // it has its state
     const bool has_saved = parts.checkpointer.newest().number != 0;
     // One that ran before the campaign began has read it.
     const bool goes_on = jobs_[index].job.goes_on && outcome_.runs[index].starts == 1;
