@@ -136,7 +136,7 @@ count = 0
 partition = "second"
 qos = "low"
 gpus_per_pod = 4
-limit = "90 min"
+limit = "30 min"
 switches = 1
 )";
     const Scenario s = load_scenario(text, "test");
@@ -145,12 +145,13 @@ switches = 1
         CHECK(job.partition == 1);
         CHECK(job.qos == 1);
         CHECK(job.gpus_per_pod == 4);
-        CHECK(job.limit == std::chrono::minutes(90));
+        CHECK(job.limit == std::chrono::minutes(30));
         CHECK(job.switches_max == 1);
     }
     auto m = metrics_of(text);
-    CHECK(m["jobs_timeout"] == 1);  // the one of 2 hours
-    CHECK(m["jobs_completed"] == 2);
+    CHECK(m["jobs_refused"] == 1);  // the one of 16 GPUs: 4 on each of two nodes are too few
+    CHECK(m["jobs_timeout"] == 1);  // the one of an hour
+    CHECK(m["jobs_completed"] == 1);
 }
 
 TEST_CASE("a trace's jobs wait in their kind's queue") {
