@@ -242,20 +242,19 @@ bool Slurm::make_room(JobIndex job) {
 }
 
 void Slurm::resume_suspended() {
-    for (const auto& [job, left] : std::vector<Suspended>(suspended_)) {
-        const Allocation& held = world_.status(job).held;
-        NodeSet open = world_.cluster().members(world_.spec().pool(world_.job(job)));
-        leave_windows_out(world_.spec(), world_.now(), left, open);
+    for (const Suspended& s : std::vector<Suspended>(suspended_)) {
+        const Allocation& held = world_.status(s.job).held;
+        NodeSet open = world_.cluster().members(world_.spec().pool(world_.job(s.job)));
+        leave_windows_out(world_.spec(), world_.now(), s.left, open);
         const bool free = std::all_of(held.begin(), held.end(), [&](const NodeShare& share) {
-            const std::size_t device = world_.device_of(job);
             return open.has(share.node) &&
                    world_.cluster().node(share.node).state == NodeState::up &&
-                   world_.cluster().free(share.node, device) >= share.gpus;
+                   world_.cluster().free(share.node, world_.device_of(s.job)) >= share.gpus;
         });
-        if (!free || preemption_.makes_way(job) || !world_.power_for(job)) continue;
-        std::erase_if(suspended_, [resumed = job](const Suspended& s) { return s.job == resumed; });
-        runs(job, left);
-        world_.resume(job);
+        if (!free || preemption_.makes_way(s.job) || !world_.power_for(s.job)) continue;
+        std::erase_if(suspended_, [&](const Suspended& other) { return other.job == s.job; });
+        runs(s.job, s.left);
+        world_.resume(s.job);
     }
 }
 
