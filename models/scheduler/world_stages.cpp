@@ -31,7 +31,7 @@ void WorldRuns::book_stage(JobIndex index) {
     clock_.engine.cancel(j.event);
     books_.book_until(index, clock_.now(), Unsaved::held_in_memory);
     j.run_since = clock_.now();
-    j.pace_changes_at = Instant::max();  // at the pace of now
+    j.pace_changes_at = Instant::max();  // the next stage begins at the pace of now
 }
 
 void WorldRuns::end_stage(JobIndex index) {
