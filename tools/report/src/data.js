@@ -1,12 +1,23 @@
 // The data in the page, as tools/report_data.cpp writes it: columns over all points, packed.
 
-// A column of numbers is { all } (the same everywhere), { list } or { f32 } (base64 of little-endian floats).
-function numbers(column, count) {
-  if (!column) return null;
-  if ("all" in column) return new Array(count).fill(column.all);
-  if (column.list) return column.list;
-  const bytes = Uint8Array.from(atob(column.f32), (c) => c.charCodeAt(0));
-  return Array.from(new Float32Array(bytes.buffer), (v) => (Number.isNaN(v) ? null : v));
+function floats(base64) {
+  const packed = atob(base64);
+  const bytes = new Uint8Array(packed.length);
+  for (let i = 0; i < packed.length; ++i) bytes[i] = packed.charCodeAt(i);
+  return new Float32Array(bytes.buffer);
+}
+
+// The number at a place of a column, null where there is none. A column is { all } (the same everywhere),
+// { list } or { f32 } (base64 of little-endian floats, unpacked once one of them is asked for).
+function numbers(column) {
+  if (!column) return () => null;
+  if ("all" in column) return () => column.all;
+  if (column.list) return (i) => column.list[i];
+  let unpacked = null;
+  return (i) => {
+    unpacked ??= floats(column.f32);
+    return Number.isNaN(unpacked[i]) ? null : unpacked[i];
+  };
 }
 
 // A column of words is { all } or { words, at }.
@@ -15,25 +26,19 @@ function words(column, count) {
   return column.at.map((i) => column.words[i]);
 }
 
-// What is decoded once it is asked for.
-function lazily(make) {
-  let value;
-  return () => (value ??= make());
-}
-
 // A job whose step time is given has no model: what it would train is written as 0, and is not there.
 const modelled = new Set(["mfu", "mfu_step", "tokens"]);
 
-function openMetric(metric, count) {
-  const mean = () => numbers(metric.mean, count);
+function openMetric(metric) {
+  const mean = numbers(metric.mean);
   return {
     name: metric.name,
     unit: metric.unit,
     share: metric.share,
     higherIsBetter: metric.higher_is_better,
-    mean: lazily(modelled.has(metric.name) ? () => mean().map((v) => v || null) : mean),
-    low: lazily(() => numbers(metric.low, count)),
-    high: lazily(() => numbers(metric.high, count)),
+    mean: modelled.has(metric.name) ? (point) => mean(point) || null : mean,
+    low: numbers(metric.low),
+    high: numbers(metric.high),
   };
 }
 
@@ -83,9 +88,10 @@ function openRun(run, all, order) {
 export function openData(text) {
   const raw = JSON.parse(text);
   const count = raw.points.count;
-  const metrics = new Map(raw.metrics.map((m) => [m.name, openMetric(m, count)]));
+  const metrics = new Map(raw.metrics.map((m) => [m.name, openMetric(m)]));
+  const everywhere = Array.from({ length: count }, (_, point) => point);
   for (const name of modelled) {
-    if (!metrics.get(name)?.mean().some((v) => v !== null)) metrics.delete(name);
+    if (everywhere.every((point) => !metrics.get(name)?.mean(point))) metrics.delete(name);
   }
   const points = {
     count,
@@ -94,21 +100,21 @@ export function openData(text) {
     status: words(raw.points.status, count),
     digest: words(raw.points.digest, count),
     problem: words(raw.points.problem, count),
-    replicas: numbers(raw.points.replicas, count),
-    gpus: numbers(raw.points.gpus, count),
+    replicas: numbers(raw.points.replicas),
+    gpus: numbers(raw.points.gpus),
   };
   return {
     ...raw,
     points,
     runs: raw.runs.map((run) => openRun(run, points, [...metrics.keys()])),
     metrics,
-    mean: (name, point) => metrics.get(name)?.mean()[point] ?? null,
+    mean: (name, point) => metrics.get(name)?.mean(point) ?? null,
     interval: (name, point) => {
       const metric = metrics.get(name);
-      const low = metric?.low()?.[point] ?? null;
-      return low === null ? null : [low, metric.high()[point]];
+      const low = metric?.low(point) ?? null;
+      return low === null ? null : [low, metric.high(point)];
     },
-    ledger: raw.ledger.map((c) => ({ ...c, fraction: numbers(c.fraction, count) })),
-    interruptions: raw.interruptions.map((c) => ({ ...c, count: numbers(c.count, count) })),
+    ledger: raw.ledger.map((c) => ({ ...c, fraction: numbers(c.fraction) })),
+    interruptions: raw.interruptions.map((c) => ({ ...c, count: numbers(c.count) })),
   };
 }

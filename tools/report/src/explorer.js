@@ -17,11 +17,11 @@ function quantities(data, run) {
     show: (v) => (axis.numeric ? value({ name: "", unit: axis.unit }, v) : axis.texts[Math.round(v)] ?? ""),
   }));
   const metrics = [...data.metrics.values()]
-    .filter((m) => run.points.some((p) => m.mean()[p] !== null))
+    .filter((m) => run.points.some((p) => m.mean(p) !== null))
     .map((metric) => ({
       id: `metric:${metric.name}`, title: metricTitle(metric.name), metric, numeric: true,
-      number: (at) => metric.mean()[run.points[at]],
-      text: (at) => value(metric, metric.mean()[run.points[at]]),
+      number: (at) => metric.mean(run.points[at]),
+      text: (at) => value(metric, metric.mean(run.points[at])),
       show: (v) => value(metric, v),
     }));
   return { axes, metrics, all: new Map([...axes, ...metrics].map((q) => [q.id, q])) };

@@ -73,8 +73,8 @@ export function ledger(data, run) {
   if (shown.length === 0) return null;
   const rows = shown.map((p) => (run.points.length === 1 ? "all GPUs" : nameOf(run, p.at)));
   const parts = data.ledger
-    .filter((c) => shown.some((p) => c.fraction[p.point] > 0))
-    .map((c) => ({ name: spelled(c.name), doc: c.doc, colour: ledgerColours[c.name] ?? "#999", values: shown.map((p) => c.fraction[p.point]) }));
+    .filter((c) => shown.some((p) => c.fraction(p.point) > 0))
+    .map((c) => ({ name: spelled(c.name), doc: c.doc, colour: ledgerColours[c.name] ?? "#999", values: shown.map((p) => c.fraction(p.point)) }));
   const alone = rows.length === 1 ? losses(parts) : null;
   const lost = figure(
     "Every GPU second is booked once; a bar is all of them.",
@@ -90,7 +90,7 @@ export function ledger(data, run) {
   );
   const csv = csvButton("ledger", () => ({
     header: ["point", ...data.ledger.map((c) => c.name)],
-    rows: run.points.map((point, at) => [nameOf(run, at), ...data.ledger.map((c) => c.fraction[point])]),
+    rows: run.points.map((point, at) => [nameOf(run, at), ...data.ledger.map((c) => c.fraction(point))]),
   }));
   const some = run.points.length > bars ? ` Shown: ${shown.length} of ${run.points.length.toLocaleString("en")} points, from the best to the worst.` : "";
   return section("ledger", ["Where the GPU time goes", "GPU time"], `All GPU time of the cluster, spares and repair included.${some}`,
@@ -104,8 +104,8 @@ export function interruptions(data, run) {
   const shown = chosenPoints(data, run);
   const rows = shown.map((p) => (run.points.length === 1 ? "mean" : nameOf(run, p.at)));
   const causes = data.interruptions
-    .filter((c) => shown.some((p) => c.count[p.point] > 0))
-    .sort((a, b) => b.count[shown[0].point] - a.count[shown[0].point]);
+    .filter((c) => shown.some((p) => c.count(p.point) > 0))
+    .sort((a, b) => b.count(shown[0].point) - a.count(shown[0].point));
   if (causes.length === 0) return null;
   const label = (v) => (v >= 10 ? v.toFixed(0) : v.toFixed(2));
   const { text } = ink();
@@ -117,7 +117,7 @@ export function interruptions(data, run) {
     xAxis: axisStyle({ type: "value" }),
     yAxis: axisStyle({ type: "category", inverse: true, data: causes.map((c) => spelled(c.cause)), axisLabel: { color: ink().text, width: narrow() ? 110 : 190, overflow: "truncate", interval: 0 }, splitLine: { show: false } }),
     series: shown.slice(0, 4).map((p, i) => ({
-      type: "bar", name: short(rows[i], narrow() ? 44 : 70), barMaxWidth: 18, data: causes.map((c) => c.count[p.point]), itemStyle: { color: series[i], borderRadius: 2 },
+      type: "bar", name: short(rows[i], narrow() ? 44 : 70), barMaxWidth: 18, data: causes.map((c) => c.count(p.point)), itemStyle: { color: series[i], borderRadius: 2 },
       label: { show: shown.length === 1, position: "right", color: ink().faint, formatter: (item) => label(item.value) },
     })),
   }));
@@ -128,7 +128,7 @@ export function interruptions(data, run) {
     stacked(rows, costs, (item) => [...marked(item), ` ${time(item.value)}`], { label: (v) => time(v), interval: timeTicks(longest) }));
   const csv = csvButton("interruptions", () => ({
     header: ["point", ...data.interruptions.map((c) => c.cause)],
-    rows: run.points.map((point, at) => [nameOf(run, at), ...data.interruptions.map((c) => c.count[point])]),
+    rows: run.points.map((point, at) => [nameOf(run, at), ...data.interruptions.map((c) => c.count(point))]),
   }));
   return section("interruptions", ["Interruptions and recovery", "Interruptions"], "What stops the job, how often, and where the time goes until it steps again.",
     h("div", { class: "controls" }, csv),

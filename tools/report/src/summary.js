@@ -88,10 +88,10 @@ function comparisons(data, run) {
 
 function losses(data, point, count) {
   return data.ledger
-    .filter((c) => c.name !== "productive" && c.fraction[point] > 0)
-    .sort((a, b) => b.fraction[point] - a.fraction[point])
+    .filter((c) => c.name !== "productive" && c.fraction(point) > 0)
+    .sort((a, b) => b.fraction(point) - a.fraction(point))
     .slice(0, count)
-    .map((c) => `${spelled(c.name)} ${percent(c.fraction[point])}`)
+    .map((c) => `${spelled(c.name)} ${percent(c.fraction(point))}`)
     .join(", ");
 }
 
@@ -172,7 +172,7 @@ function card(data, name, point) {
   const mean = data.mean(name, point);
   if (!metric || mean === null) return null;
   const interval = data.interval(name, point)?.map((v) => possible(metric, v)) ?? null;
-  const alone = data.points.replicas[point] === 1 ? "one replica, no interval" : "";
+  const alone = data.points.replicas(point) === 1 ? "one replica, no interval" : "";
   return h("div", { class: "card" },
     h("div", { class: "name" }, metricTitle(name)),
     h("div", { class: "value" }, value(metric, mean)),

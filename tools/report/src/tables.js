@@ -65,13 +65,13 @@ function pointsTable(data, run) {
   const costs = [...data.metrics.values()].filter((m) => m.unit.startsWith("USD")).slice(0, 3).map((m) => m.name);
   const metricColumn = (name) => {
     const metric = data.metrics.get(name);
-    return { title: name, raw: (at) => metric.mean()[run.points[at]], show: (at) => value(metric, metric.mean()[run.points[at]]) };
+    return { title: name, raw: (at) => metric.mean(run.points[at]), show: (at) => value(metric, metric.mean(run.points[at])) };
   };
   const columns = [
     ...(run.axes.length ? run.axes.map((axis) => ({ title: axis.key, raw: (at) => (axis.numeric ? axis.value(at) : axis.text(at)), show: (at) => axis.text(at) }))
       : [{ title: "point", words: true, raw: (at) => nameOf(run, at), show: (at) => nameOf(run, at) }]),
     ...[...shown, ...costs].map(metricColumn),
-    { title: "replicas", raw: (at) => data.points.replicas[run.points[at]], show: (at) => String(data.points.replicas[run.points[at]] ?? "") },
+    { title: "replicas", raw: (at) => data.points.replicas(run.points[at]), show: (at) => String(data.points.replicas(run.points[at]) ?? "") },
     { title: "status", raw: (at) => data.points.status[run.points[at]], show: (at) => statusTag(data.points.status[run.points[at]]) },
   ];
   if (run.points.some((p) => data.points.problem[p])) {
@@ -101,10 +101,10 @@ function metricsTable(data, run) {
   const holder = h("div");
   const draw = (at) => {
     const point = run.points[at];
-    const rows = [...data.metrics.values()].filter((m) => m.mean()[point] !== null);
+    const rows = [...data.metrics.values()].filter((m) => m.mean(point) !== null);
     holder.replaceChildren(pagedTable("metrics", rows, [
       { title: "metric", raw: (m) => m.name, show: (m) => m.name },
-      { title: "mean", raw: (m) => m.mean()[point], show: (m) => value(m, m.mean()[point]) },
+      { title: "mean", raw: (m) => m.mean(point), show: (m) => value(m, m.mean(point)) },
       { title: "low", raw: (m) => data.interval(m.name, point)?.[0] ?? null, show: (m) => value(m, data.interval(m.name, point)?.[0]) },
       { title: "high", raw: (m) => data.interval(m.name, point)?.[1] ?? null, show: (m) => value(m, data.interval(m.name, point)?.[1]) },
       { title: "unit", raw: (m) => m.unit, show: (m) => m.unit },
