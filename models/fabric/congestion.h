@@ -67,6 +67,7 @@ struct Loss {
     Picoseconds now{};
     std::uint32_t next = 0;  // the packet that the receiver waits for
     std::uint32_t sent = 0;  // all before it have been sent
+    std::int64_t bytes = 0;  // that are no longer under way; of flows that come in any order
 };
 
 class Congestion {

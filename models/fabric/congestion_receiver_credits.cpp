@@ -153,7 +153,7 @@ class ReceiverCredits final : public Congestion {
     // The packet is no longer under way, and needs credit to go again.
     void timed_out(std::uint32_t flow, const Loss& loss, Pace& pace) override {
         State& s = flows_[flow];
-        s.under_way = std::max<std::int64_t>(0, s.under_way - s.packet);
+        s.under_way -= loss.bytes;
         if (window_) window_->timed_out(flow, loss, windows_[flow]);
         set(flow, pace);
     }

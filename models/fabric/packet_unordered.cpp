@@ -153,7 +153,6 @@ void PacketEngine::receive_report(std::uint32_t id) {
         ack.trimmed = sender.lose(report.number, bytes_of(report.number));
         ack.last_hop = (packet.flags & flag_last_hop) != 0;
     }
-    ack.under_way_bytes = sender.under_way_bytes();
     ack.sent_bytes = sender.sent_bytes();
     if (!wanted_.empty()) ack.wanted_bytes = wanted_[id];
     const Picoseconds round_trip(round_trips_wanted_ ? now_ - packets_.sent_at(id) : 0);
@@ -162,6 +161,7 @@ void PacketEngine::receive_report(std::uint32_t id) {
         if (f.routing == PacketRouting::entropy) tell_of_path(id, round_trip);
     }
     if (spec_.order_loss.enabled) lose_by_order(flow, report, round_trip);
+    ack.under_way_bytes = sender.under_way_bytes();
     const double rate_before = f.pace.bits_per_s;
     if (!follows_marks_alone_) {
         congestion_->acknowledged(flow, ack, f.pace);
@@ -210,12 +210,13 @@ void PacketEngine::time_out_oldest(std::uint32_t flow) {
         if (f.retries == spec_.retries) return fail_queue_pair(flow);
         ++f.retries;
     }
-    sender.lose(sent.number, payload_of(f, sent.number).first + spec_.header_bytes);
+    const std::int64_t bytes = payload_of(f, sent.number).first + spec_.header_bytes;
+    sender.lose(sent.number, bytes);
     if (f.routing == PacketRouting::entropy) {
         entropy_->heard(flow, sent.entropy, PathNews::timed_out, now());
     }
     if (!follows_marks_alone_) {
-        congestion_->timed_out(flow, {now(), f.acknowledged, f.sent}, f.pace);
+        congestion_->timed_out(flow, {now(), f.acknowledged, f.sent, bytes}, f.pace);
     }
     aim(flow);
     await_oldest(flow);

@@ -442,6 +442,23 @@ TEST_CASE("a receiver rests where each sender has what it wants ahead, and no mo
           doctest::Approx(static_cast<double>(given_bytes + ahead / 4)).epsilon(0.001));
 }
 
+TEST_CASE("what times out needs credit to go again, though less than nothing be under way then") {
+    StandaloneCatalogue own;
+    const auto control = receiver_credits(read_rccc(own.catalogue, given(true)));
+    Pace pace;
+    control->start(0, {400e9, 4032, 4096, 0}, pace);
+    Acknowledgement a;
+    a.now = round_trip;
+    a.sent_bytes = 2 * 4096;
+    a.under_way_bytes = 4096;
+    control->acknowledged(0, a, pace);
+    CHECK(pace.window_bytes == 4096 + 4095);
+    for (int lost = 1; lost <= 3; ++lost) {  // some of them had come
+        control->timed_out(0, {a.now, 0, 2, 4096}, pace);
+        CHECK(pace.window_bytes == (1 - lost) * 4096 + 4095);
+    }
+}
+
 TEST_CASE("with both controls the smaller window holds, and a sender wants no more than that") {
     StandaloneCatalogue own;
     const RcccSpec spec = read_rccc(own.catalogue, given(true));
