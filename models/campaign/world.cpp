@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 #include "models/campaign/sections.h"
@@ -90,10 +91,15 @@ std::set<JobsRefused> jobs_refused(const Scenario& scenario) {
             sources.push_back(std::move(one));
         }
     }
+    // Among alike jobs of a trace that of the longest limit is refused if any is.
+    std::map<std::tuple<std::int64_t, std::uint32_t, std::uint32_t>, WorldJob> longest;
+    for (const WorldJob& job : world.trace) {
+        const auto [known, is_new] =
+            longest.try_emplace({job.gpus, job.partition, job.account}, job);
+        if (!is_new && job.limit > known->second.limit) known->second = job;
+    }
     std::vector<WorldJob> trace;
-    std::set<std::tuple<std::int64_t, std::uint32_t, std::uint32_t>> seen;
-    for (WorldJob job : world.trace) {
-        if (!seen.emplace(job.gpus, job.partition, job.account).second) continue;
+    for (auto& [alike, job] : longest) {
         job.submit = {};
         trace.push_back(job);
     }
