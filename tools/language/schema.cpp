@@ -343,9 +343,9 @@ void add_design(const std::vector<SchemaRow>& rows, Json& root, Definitions& def
 const OpenKind* entries_of(const SchemaRow& row) {
     for (const OpenKind& open : open_kinds()) {
         const std::vector<std::string> names = Catalogue::names(open.kind);
+        // A stack's version has a dot, and its entry none.
         const bool all = std::ranges::all_of(row.words, [&](std::string word) {
-            std::ranges::replace(word, '.',
-                                 '_');  // a stack's version has a dot, and its entry none
+            std::ranges::replace(word, '.', '_');
             return std::ranges::find(names, word) != names.end();
         });
         if (all && !row.words.empty()) return &open;
