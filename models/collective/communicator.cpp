@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/collective/tuner.h"
+
 namespace railyard {
 
 namespace {
@@ -191,6 +193,7 @@ Communicator make_communicator(const CollectiveConstants& constants, const Node&
 void Communicator::set_network(double bytes_per_s) {
     network = bytes_per_s;
     nominal_network = bytes_per_s;
+    pat_network = bytes_per_s;
     sharp_network = bytes_per_s;
     // Neighbours of the busiest domain in both trees together; it sends half the data to each. Of two
     // domains each has one per tree; of three, three in all; else three in one tree and one in the other.
@@ -202,6 +205,7 @@ Communicator Communicator::with_network_slowed(double slowdown) const {
     Communicator out = *this;
     out.network /= slowdown;
     out.tree_network /= slowdown;
+    out.pat_network /= slowdown;
     out.sharp_network /= slowdown;
     return out;
 }
@@ -232,6 +236,9 @@ void measure(GpuNetwork& network, const GpuGroups& groups, Collective collective
     if (c.domains > 1) {
         c.network = rate.bytes_per_s * (collective == Collective::send_recv ? c.per_domain : 1);
         if (trees) c.tree_network = network.tree(groups).bytes_per_s;
+        if (available(c, collective, {Algorithm::pat, Protocol::simple})) {
+            c.pat_network = network.pat(groups).bytes_per_s;
+        }
         c.measured.network_hop_s += rate.extra_hop_s;
         c.measured.far_hop_s = rate.far_hop_s;
         c.measured.far_share = rate.far_share;

@@ -84,6 +84,7 @@ struct Communicator {
     double network = 0;          // bytes/s per domain and direction that this communicator can use
     double nominal_network = 0;  // what NCCL takes that for, which sees NICs and no contention
     double tree_network = 0;     // bytes/s of an all-reduce by a double tree between domains
+    double pat_network = 0;      // as `network`, on the rounds of PAT
     double sharp_network = 0;    // as `network`, where the switches reduce
     bool nvswitch = false;
     bool in_order = true;   // the network keeps stores in order, which LL128 needs

@@ -151,7 +151,7 @@ class Model {
         const TunerConstants& t = c_.tuner;
         return {m_.launch_s + c_.tree_depth * (t.pat_network_s + m_.network_hop_s) +
                     t.pat_per_rank_s * n_ + m_.far_hop_s,
-                (n_ - 1) / n_ / (t.pat_bandwidth * c_.network), 0, 0, 0};
+                (n_ - 1) / n_ / (t.pat_bandwidth * c_.pat_network), 0, 0, 0};
     }
 
     // All at once: what leaves a GPU over NVLink, what goes to any one peer, and what the GPUs of a

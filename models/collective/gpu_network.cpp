@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <utility>
 
 #include "models/collective/all_to_all_loads.h"
@@ -76,6 +77,21 @@ double pairs_in(std::span<const GpuGroup> groups) {
         pairs += static_cast<double>(group.size()) * static_cast<double>(group.size());
     }
     return pairs;
+}
+
+// Each group taken apart, so that the next rank is so many places on in it.
+std::vector<GpuGroup> rounds_of(std::span<const GpuGroup> groups, std::size_t distance) {
+    std::vector<GpuGroup> out;
+    for (const GpuGroup& group : groups) {
+        const std::size_t apart = std::gcd(group.size(), distance);
+        for (std::size_t first = 0; first < apart; ++first) {
+            GpuGroup& round = out.emplace_back();
+            for (std::size_t k = 0; k < group.size() / apart; ++k) {
+                round.push_back(group[(first + k * distance) % group.size()]);
+            }
+        }
+    }
+    return out;
 }
 
 // False: one of its switches is part of as many trees as it can be.
@@ -622,20 +638,44 @@ GroupRate GpuNetwork::all_to_all(const GpuGroups& asked) {
     });
 }
 
+GroupRate GpuNetwork::send_to_next(std::span<const GpuGroup> groups) {
+    if (!keep_loads_) router_->let_one_stand_for_all();
+    Streams streams;
+    for (const GpuGroup& group : groups) {
+        for (std::size_t k = 0; k < group.size(); ++k) {
+            const std::int64_t from = group[k];
+            const std::int64_t to = group[(k + 1) % group.size()];
+            const std::size_t first = streams.usages.size();
+            connect_by_receiver(from, to, 1, streams.usages);
+            streams.close(first, 1, hops_);
+        }
+    }
+    return slowest(streams, groups);
+}
+
 GroupRate GpuNetwork::send(const GpuGroups& asked) {
-    return once(4, asked, [&](std::span<const GpuGroup> groups) -> GroupRate {
-        if (!keep_loads_) router_->let_one_stand_for_all();
-        Streams streams;
-        for (const GpuGroup& group : groups) {
-            for (std::size_t k = 0; k < group.size(); ++k) {
-                const std::int64_t from = group[k];
-                const std::int64_t to = group[(k + 1) % group.size()];
-                const std::size_t first = streams.usages.size();
-                connect_by_receiver(from, to, 1, streams.usages);
-                streams.close(first, 1, hops_);
+    return once(4, asked, [&](std::span<const GpuGroup> groups) { return send_to_next(groups); });
+}
+
+GroupRate GpuNetwork::pat(const GpuGroups& asked) {
+    return once(5, asked, [&](std::span<const GpuGroup> groups) {
+        const std::size_t ranks = groups.front().size();
+        GroupRate out;
+        double slowest = 0;  // of the rounds, in seconds for a byte of each part
+        double all = 0;
+        for (std::size_t distance = 1; distance < ranks; distance *= 2) {
+            GroupRate round = send_to_next(rounds_of(groups, distance));
+            // In each rank's binomial tree, the ranks that hand its part on so far.
+            const std::size_t parts = (ranks - distance - 1) / (2 * distance) + 1;
+            const double seconds = static_cast<double>(parts) / round.bytes_per_s;
+            all += seconds;
+            if (seconds > slowest) {
+                slowest = seconds;
+                out = std::move(round);
             }
         }
-        return slowest(streams, groups);
+        out.bytes_per_s = static_cast<double>(ranks - 1) / all;
+        return out;
     });
 }
 

@@ -68,6 +68,7 @@ const Communicator& Communicators::of(Collective collective, std::int64_t stride
         c.network *= part;
         c.nominal_network *= part;
         c.tree_network *= part;
+        c.pat_network *= part;
         c.sharp_network *= part;
         for (LinkLoads::Load& load : c.loads.links) load.flows *= part;
     }

@@ -135,6 +135,26 @@ TEST_CASE("in a double tree of nodes the busiest sends to two, three or four, ha
     }
 }
 
+TEST_CASE("PAT's far rounds cross an oversubscribed spine, and carry the fewest parts") {
+    Cluster c("fat_tree", 16);
+    c.spec.nodes_per_leaf = 4;
+    c.spec.oversubscription = 4;
+    c.build();
+    GpuNetwork network = c.network(Routing::spray);
+    const auto apart = groups(128, 8, 16);
+    CHECK(network.ring(apart).bytes_per_s == doctest::Approx(c.nic()));
+    // The next rank is on another leaf for one of four, the next but one for two, others for all. They carry
+    // eight, four, two parts and one.
+    CHECK(network.pat(apart).bytes_per_s ==
+          doctest::Approx(c.nic() * 15 / (8 + 4 * 2 + 2 * 4 + 1 * 4)));
+    // Of twelve, seven places on are five places back, and the last rounds have fewer parts: 6, 3, 1, 1.
+    const auto twelve = groups(96, 8, 12);
+    CHECK(network.pat(twelve).bytes_per_s ==
+          doctest::Approx(c.nic() * 11 / (6 + 3 * 2 + 1 * 4 + 1 * 4)));
+    Cluster rails("rail_optimized", 12);
+    CHECK(rails.network().pat(twelve).bytes_per_s == doctest::Approx(c.nic()));
+}
+
 TEST_CASE("trees lose to hash collisions as rings do, each queue pair by its own way") {
     const Cluster c("fat_tree", 32);
     const GroupRate hashed = c.network().tree(groups(256, 1, 256));

@@ -390,6 +390,10 @@ void PerfTest::print_head() const {
         fmt::print("# a double tree adds up {:.1f} GB/s over it; an ideal network: {:.1f} GB/s\n",
                    1e-9 * c.tree_network, 1e-9 * ideal_.tree_network);
     }
+    if (available(c, collective_, {Algorithm::pat, Protocol::simple})) {
+        fmt::print("# PAT's rounds move {:.1f} GB/s over it; an ideal network: {:.1f} GB/s\n",
+                   1e-9 * c.pat_network, 1e-9 * ideal_.pat_network);
+    }
 }
 
 // For the smallest, the middle and the largest size.
