@@ -136,6 +136,16 @@ double mesh_ring_share(std::int64_t gpus) {
     return one_fewer ? static_cast<double>(gpus - 2) / static_cast<double>(gpus - 1) : 1;
 }
 
+// Whether NCCL takes PAT for some size.
+bool takes_pat(const Communicator& c, Collective collective, Wish wish) {
+    if (!available(c, collective, {Algorithm::pat, Protocol::simple})) return false;
+    for (double bytes = 1; bytes < 1e15; bytes *= 2) {
+        const std::optional<Choice> choice = choose(c, collective, bytes, wish);
+        if (choice && choice->algorithm == Algorithm::pat) return true;
+    }
+    return false;
+}
+
 }  // namespace
 
 CollectiveConstants read_collective_constants(Catalogue& catalogue, const Node& node) {
@@ -221,7 +231,8 @@ Communicator read_communicator(Catalogue& catalogue, const Node& node, Communica
     return make_communicator(read_collective_constants(catalogue, node), node, shape);
 }
 
-void measure(GpuNetwork& network, const GpuGroups& groups, Collective collective, Communicator& c) {
+void measure(GpuNetwork& network, const GpuGroups& groups, Collective collective, Communicator& c,
+             Wish wish) {
     const Traffic traffic = traffic_of(collective);
     GroupRate rate = network.rate(traffic, groups);
     const bool trees = traffic == Traffic::all_reduce && c.domains > 1;
@@ -236,9 +247,8 @@ void measure(GpuNetwork& network, const GpuGroups& groups, Collective collective
     if (c.domains > 1) {
         c.network = rate.bytes_per_s * (collective == Collective::send_recv ? c.per_domain : 1);
         if (trees) c.tree_network = network.tree(groups).bytes_per_s;
-        if (available(c, collective, {Algorithm::pat, Protocol::simple})) {
-            c.pat_network = network.pat(groups).bytes_per_s;
-        }
+        c.pat_network =
+            takes_pat(c, collective, wish) ? network.pat(groups).bytes_per_s : c.network;
         c.measured.network_hop_s += rate.extra_hop_s;
         c.measured.far_hop_s = rate.far_hop_s;
         c.measured.far_share = rate.far_share;

@@ -134,9 +134,10 @@ double bytes_per_s_between_domains(const Node& node, std::int64_t ranks, std::in
 Communicator read_communicator(Catalogue& catalogue, const Node& node, CommunicatorShape shape);
 
 // Puts into `communicator`, of more than one rank, what it gets of a network for this collective when all
-// these groups, of which it is one, talk at once.
+// these groups, of which it is one, talk at once. PAT's rounds only where NCCL takes PAT for some size, with
+// this wish.
 void measure(GpuNetwork& network, const GpuGroups& groups, Collective collective,
-             Communicator& communicator);
+             Communicator& communicator, Wish wish = {});
 
 // Seconds that an eager framework adds to a collective that no CUDA graph holds.
 double read_framework_launch(Catalogue& catalogue);

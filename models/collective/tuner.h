@@ -10,11 +10,6 @@
 
 namespace railyard {
 
-struct Choice {
-    Algorithm algorithm = Algorithm::ring;
-    Protocol protocol = Protocol::simple;
-};
-
 // Why this can't be, for people; empty when it can.
 std::string why_unavailable(const Communicator& communicator, Collective collective, Choice choice);
 bool available(const Communicator& communicator, Collective collective, Choice choice);
@@ -23,12 +18,6 @@ bool available(const Communicator& communicator, Collective collective, Choice c
 // none. ranks > 1.
 double tuner_seconds(const Communicator& communicator, Collective collective, double bytes,
                      Choice choice);
-
-// What a person may insist on.
-struct Wish {
-    std::optional<Algorithm> algorithm;
-    std::optional<Protocol> protocol;
-};
 
 // What NCCL chooses: the least estimate of what is wished for; LL between peers of at most 16 KiB.
 // nullopt when nothing like that is available, which can't be without a wish.

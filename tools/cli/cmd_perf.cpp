@@ -170,7 +170,8 @@ bool has_root(Collective c) {
 
 // On each draw of the network's hashes; on the one that is given.
 std::vector<Communicator> on_draws(const Scenario& s, const Communicator& nominal,
-                                   const CommunicatorShape& shape, Collective collective) {
+                                   const CommunicatorShape& shape, Collective collective,
+                                   Wish wish) {
     std::vector<HashSeed> seeds;
     if (hashes_are_drawn(s)) {
         for (const NetworkDraw& draw : draw_networks(s)) seeds.emplace_back(draw.hash_seed);
@@ -182,7 +183,7 @@ std::vector<Communicator> on_draws(const Scenario& s, const Communicator& nomina
         if (nominal.ranks < 2) break;
         GpuNetwork network = gpu_network(s, s.fidelity, s.faults, false, seed);
         const std::vector<GpuGroup> groups = {gpus_of(s, shape)};
-        measure(network, groups, collective, out.back());
+        measure(network, groups, collective, out.back(), wish);
     }
     return out;
 }
@@ -293,7 +294,7 @@ PerfTest::PerfTest(const Scenario& s, const PerfArguments& args)
     draws_ = {ideal_};
     if (flow_) {
         const Communicator nominal = read_communicator(own.catalogue, s.node, shape);
-        draws_ = on_draws(s, nominal, shape, collective_);
+        draws_ = on_draws(s, nominal, shape, collective_, wish_);
     }
     for (const Communicator& each : {draws_[0], ideal_}) {
         if (!choose(each, collective_, 0, wish_)) throw_unavailable(each, collective_, wish_);
@@ -390,7 +391,7 @@ void PerfTest::print_head() const {
         fmt::print("# a double tree adds up {:.1f} GB/s over it; an ideal network: {:.1f} GB/s\n",
                    1e-9 * c.tree_network, 1e-9 * ideal_.tree_network);
     }
-    if (available(c, collective_, {Algorithm::pat, Protocol::simple})) {
+    if (c.pat_network != c.network) {
         fmt::print("# PAT's rounds move {:.1f} GB/s over it; an ideal network: {:.1f} GB/s\n",
                    1e-9 * c.pat_network, 1e-9 * ideal_.pat_network);
     }
