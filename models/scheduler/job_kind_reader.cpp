@@ -163,6 +163,10 @@ void JobKindReader::read_stream(JobSource& source) {
     section_.read("switches_wait", job.switches_wait, "How long it waits for that",
                   {.bound = Bound::non_negative, .otherwise = "scheduler.switches_wait_max"});
     section_.no_effect("");
+    if (source.count > 0) return;
+    warn_of_keys(section_,
+                 {"at", "rate", "stream", "gpus", "size", "nodes", "work", "work_median", "length"},
+                 "has no effect: count = 0, and jobs of a trace bring their own");
 }
 
 // What a [job] says of its size and its length.
