@@ -29,6 +29,14 @@ cmake -G Ninja -S tests/package -B "$folder/goodput" -DCMAKE_BUILD_TYPE=Release 
 check "goodput from the library" "$("$folder/goodput/goodput" scenarios/hello/first.toml)" \
   "$(build/railyard run scenarios/hello/first.toml --json --no-estimates | /usr/bin/python3 -c 'import json, sys; print("%.17g" % json.load(sys.stdin)["metrics"]["goodput"]["mean"])')"
 
+# What that build read and linked is in the package's dependencies, or theirs, or comes with the compiler.
+names() { dpkg-deb -f "$1" Depends | sed 's/([^)]*)//g; s/,//g'; }
+apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces --no-enhances \
+  $(names "$library") g++ cmake | grep '^[a-z]' | sort -u >"$folder/brought"
+{ ninja -C "$folder/goodput" -t deps | sed -n 's/^ *//p'; ninja -C "$folder/goodput" -t commands | tr ' ' '\n'; } |
+  grep '^/usr/.*\.\(h\|hpp\|so\|a\)$' | sort -u | xargs dpkg -S 2>/dev/null | cut -d: -f1 | sort -u >"$folder/used"
+check "packages that the library needs and does not depend on" "$(comm -23 "$folder/used" "$folder/brought")" ""
+
 # The program, in a root that has nothing but Debian's package manager. As another user than root there is no such
 # root, and the package is unpacked instead.
 if [ "$(id -u)" -eq 0 ]; then
