@@ -277,6 +277,15 @@ def case_verify_a_description_that_can_not_be(program, folder):
         check(code == 2 and said in stderr, f"expected '{said}', found exit {code}: {stderr}")
 
 
+def case_verify_a_table_that_nothing_describes(program, folder):
+    # Their numbers are those of tables that ship, whose columns they do not have.
+    for name in ("50_mine.csv", "14_mine.csv", "mine.csv"):
+        path = write(folder / name, "mine,yours\n1,2\n")
+        expect(program, ["verify", path], 2,
+               f"{path}: error: nothing says what its columns are\n"
+               f"    name the TOML file that describes it before it: railyard verify TABLE.toml {path}\n")
+
+
 def case_verify_a_message_that_can_not_be(program, folder):
     expressed = verified(program, folder, "31_nvlink.csv",
                          "device,op,num_gpus,bytes,median_us\nH100 SXM,all_reduce,8,a lot,100\n"

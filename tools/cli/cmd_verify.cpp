@@ -30,9 +30,10 @@ std::vector<TableFiles> shipped_tables() {
     return out;
 }
 
-// Returns how many tables were finished; fewer than there are after Ctrl-C. `named`: the user asked for them.
-std::size_t verify_all(const std::vector<NamedTable>& wanted, VerifyOptions options, bool named,
-                       std::vector<VerifiedTable>& out) {
+// Returns how many tables were finished; fewer than there are after Ctrl-C. What nothing describes goes to
+// `unknown`.
+std::size_t verify_all(const std::vector<NamedTable>& wanted, VerifyOptions options,
+                       std::vector<VerifiedTable>& out, std::vector<std::string>& unknown) {
     std::size_t rows = 0;
     for (const NamedTable& table : wanted) rows += table.csv.rows.size();
     std::size_t before = 0;
@@ -48,10 +49,7 @@ std::size_t verify_all(const std::vector<NamedTable>& wanted, VerifyOptions opti
             };
             const std::vector<VerifiedTable> verified = verify_table(table.csv, options);
             out.insert(out.end(), verified.begin(), verified.end());
-            if (verified.empty() && named) {
-                fmt::print(stderr, "{}: warning: no model here answers to this table\n",
-                           table.csv.path);
-            }
+            if (verified.empty()) unknown.push_back(table.csv.path);
             before += table.csv.rows.size();
             options.progress(0);
             ++done;
@@ -106,8 +104,17 @@ int cmd_verify(const std::vector<std::string>& arguments) {
     const Value* overrides = settings.root.find("override");
 
     std::vector<VerifiedTable> tables;
+    std::vector<std::string> unknown;
     const std::size_t done =
-        verify_all(read_tables(paths), {{}, settings_of(*values), overrides}, named, tables);
+        verify_all(read_tables(paths), {{}, settings_of(*values), overrides}, tables, unknown);
+    if (!named) unknown.clear();  // of those that ship, the ones that tests read
+    for (const std::string& path : unknown) {
+        fmt::print(stderr,
+                   "{}: error: nothing says what its columns are\n"
+                   "    name the TOML file that describes it before it: railyard verify "
+                   "TABLE.toml {}\n",
+                   visible(path), visible(path));
+    }
     std::size_t outside = 0;
     for (const VerifiedTable& table : tables) outside += table.outside().size();
     std::set<std::string> said;  // a row that is of two quantities is refused for both
@@ -120,10 +127,10 @@ int cmd_verify(const std::vector<std::string>& arguments) {
         }
     }
     const auto refused = std::ranges::count_if(tables, all_refused);
-    const int code = done < paths.size() ? exit_interrupted
-                     : refused > 0       ? exit_user_error
-                     : outside > 0       ? exit_limit
-                                         : exit_ok;
+    const int code = done < paths.size()                 ? exit_interrupted
+                     : refused + std::ssize(unknown) > 0 ? exit_user_error
+                     : outside > 0                       ? exit_limit
+                                                         : exit_ok;
     for (const VerifiedTable& table : tables) {
         for (const std::string& passed : table.outside()) {
             fmt::print(stderr, "railyard: outside the tolerance: {}\n", visible(passed));

@@ -270,7 +270,7 @@ VerifiedRow TableRuns::expected(const RowRun& run, const Expectation& e) const {
     return out;
 }
 
-// Where a row has this column; its begin where the table has none such.
+// Where a row has this column; where the row begins if the table has no such column.
 Position TableRuns::place(const RowRun& run, const std::string& column) const {
     const auto found = std::ranges::find(table_.columns, column);
     const bool own = found != table_.columns.end();
@@ -471,19 +471,31 @@ bool describes_columns(const std::string& file, const std::vector<std::string>& 
 
 }  // namespace
 
+bool more_rows_of(const CsvTable& table, const std::filesystem::path& shipped) {
+    const Found number = match_pattern(table.name, R"((\d{2,3})\D.*)");
+    if (number.empty() || !shipped.stem().string().starts_with(number[1] + "_")) return false;
+    const auto within = [](const std::vector<std::string>& some,
+                           const std::vector<std::string>& all) {
+        return std::ranges::all_of(some, [&](const std::string& column) {
+            return std::ranges::find(all, column) != all.end();
+        });
+    };
+    const std::vector<std::string> columns = read_csv_table(shipped.string()).columns;
+    return within(table.columns, columns) || within(columns, table.columns);
+}
+
 std::optional<std::string> description_of(const CsvTable& table) {
     namespace fs = std::filesystem;
     const fs::path beside = fs::path(table.path).replace_extension(".toml");
     if (fs::exists(beside)) return beside.string();
-    const Found number = match_pattern(table.name, R"((\d{2,3})\D.*)");
     std::vector<std::string> shipped;
     for (const auto& entry : fs::directory_iterator(shipped_file("tests/validation"))) {
         if (entry.path().extension() == ".toml") shipped.push_back(entry.path().string());
     }
     std::ranges::sort(shipped);
     for (const std::string& path : shipped) {
-        const bool of_number =
-            !number.empty() && fs::path(path).stem().string().starts_with(number[1] + "_");
+        const fs::path its_table = fs::path(path).replace_extension(".csv");
+        const bool of_number = fs::exists(its_table) && more_rows_of(table, its_table);
         if (of_number || describes_columns(path, table.columns)) return path;
     }
     return std::nullopt;
