@@ -1,5 +1,9 @@
 #include "models/fabric/congestion.h"
 
+#include <algorithm>
+
+#include "sim/check.h"
+
 namespace railyard {
 
 namespace {
@@ -23,48 +27,89 @@ std::unique_ptr<Congestion> no_congestion_control() {
 
 const std::vector<CongestionKind>& congestion_kinds() {
     using Given = const CongestionGiven&;
+    using Kind = NetworkKind;
     static const std::vector<CongestionKind> kinds = {
-        {"none", "line rate; PFC alone holds the queues",
+        {"none",
+         "line rate; PFC alone holds the queues",
+         {Kind::infiniband, Kind::roce, Kind::ultra_ethernet, Kind::efa},
+         false,
          [](Catalogue&, Given) { return no_congestion_control(); }},
-        {"dcqcn", "rate cut on marked packets (RoCE)",
+        {"dcqcn",
+         "rate cut on marked packets (RoCE)",
+         {Kind::roce},
+         true,
          [](Catalogue& catalogue, Given given) {
              return dcqcn(read_dcqcn(catalogue, given.set, given.line));
          }},
-        {"hpcc", "rate and window from telemetry in the packets",
+        {"hpcc",
+         "rate and window from telemetry in the packets",
+         {Kind::roce},
+         false,
          [](Catalogue& catalogue, Given given) {
              return hpcc(read_hpcc(catalogue, given.line, given.base_rtt));
          }},
-        {"tcp", "kernel sockets: slow start, half a window per loss, timeouts",
+        {"tcp",
+         "kernel sockets: slow start, half a window per loss, timeouts",
+         {Kind::tcp},
+         false,
          [](Catalogue& catalogue, Given) { return tcp(read_tcp(catalogue)); }},
-        {"receiver_window", "receivers clear senders in turn",
+        {"receiver_window",
+         "receivers clear senders in turn",
+         {Kind::infiniband, Kind::roce},
+         false,
          [](Catalogue& catalogue, Given) {
              return receiver_window(read_receiver_window(catalogue));
          }},
-        {"nscc", "a window from marks and delay (Ultra Ethernet)",
+        {"nscc",
+         "a window from marks and delay (Ultra Ethernet)",
+         {Kind::ultra_ethernet},
+         true,
          [](Catalogue& catalogue, Given given) { return nscc(read_nscc(catalogue, given)); }},
-        {"rccc", "credits that receivers pace (Ultra Ethernet)",
+        {"rccc",
+         "credits that receivers pace (Ultra Ethernet)",
+         {Kind::ultra_ethernet},
+         false,
          [](Catalogue& catalogue, Given given) {
              return receiver_credits(read_rccc(catalogue, given));
          }},
-        {"nscc_rccc", "both: credits, and a window that must permit it too (Ultra Ethernet)",
+        {"nscc_rccc",
+         "both: credits, and a window that must permit it too (Ultra Ethernet)",
+         {Kind::ultra_ethernet},
+         true,
          [](Catalogue& catalogue, Given given) {
              return receiver_credits(read_rccc(catalogue, given),
                                      nscc(read_nscc(catalogue, given)));
          }},
-        {"infiniband_cc", "gaps between packets from a table: FECN, BECN, CCT (InfiniBand)",
+        {"infiniband_cc",
+         "gaps between packets from a table: FECN, BECN, CCT (InfiniBand)",
+         {Kind::infiniband},
+         true,
          [](Catalogue& catalogue, Given given) {
              return infiniband_congestion(read_infiniband_congestion(catalogue, given));
          }},
-        {"srd", "a window from delay over many paths (EFA; an estimate)",
+        {"srd",
+         "a window from delay over many paths (EFA; an estimate)",
+         {Kind::efa},
+         false,
          [](Catalogue& catalogue, Given given) {
              return delay_control(read_delay_control(catalogue, "srd", given));
          }},
-        {"spectrum_x", "a window from the NIC's round trips (Spectrum-X; an estimate)",
+        {"spectrum_x",
+         "a window from the NIC's round trips (Spectrum-X; an estimate)",
+         {Kind::roce},
+         false,
          [](Catalogue& catalogue, Given given) {
              return delay_control(read_delay_control(catalogue, "spectrum_x", given));
          }},
     };
     return kinds;
+}
+
+const CongestionKind& congestion_kind(const std::string& name) {
+    const std::vector<CongestionKind>& kinds = congestion_kinds();
+    const auto found = std::ranges::find(kinds, name, &CongestionKind::name);
+    RY_CHECK(found != kinds.end());
+    return *found;
 }
 
 }  // namespace railyard

@@ -3,7 +3,8 @@
 //
 // One object serves all flows and keeps their state in an array. The engine calls it when a flow starts,
 // when an acknowledgement arrives and when the flow's timer was due; it answers by setting the flow's pace.
-// A new one is a file with its parameters and its class, and a row in the table of congestion.cpp.
+// A new one is a file with its class, and a row in the table of congestion.cpp with what makes it declared
+// above; parameters that have a source go to a kind of entries in the catalogue.
 
 #include <cstdint>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "models/catalogue/catalogue.h"
+#include "models/fabric/network_kind.h"
 #include "sim/fingerprint.h"
 #include "sim/units.h"
 
@@ -85,7 +87,7 @@ class Congestion {
     // Whether packets say something to their receiver, which hears it as it acknowledges: with delivery in
     // any order.
     virtual bool tells_receivers() const { return false; }
-    // What one says that leaves now. Bytes on the wire: all that were sent, with this packet, and those still
+    // The demand that a departing packet reports. Bytes on the wire: all that were sent, with this packet, and those still
     // to be sent; `turns`: how many flows of its NIC could send now, with this one.
     virtual std::int64_t wanted(std::uint32_t, std::int64_t /*sent*/, std::int64_t /*backlog*/,
                                 std::int64_t /*turns*/) const {
@@ -97,8 +99,8 @@ class Congestion {
     // Whether a timer moves nothing but the rate. Then it has no event: it is called when the pace is next
     // needed, for a packet or an acknowledgement, with the time at which it was due.
     virtual bool timers_can_wait() const { return false; }
-    // Whether marks, losses and timers are all that moves it, and the rate all that it moves: neither window
-    // nor timeout. Then it is told of no other acknowledgement.
+    // Whether it reacts to marks, losses and timers only, and changes the rate only: neither window nor
+    // timeout. Then it is told of no other acknowledgement.
     virtual bool follows_marks_alone() const { return false; }
     virtual void timer(std::uint32_t flow, Picoseconds now, Pace& pace) = 0;
     // After an acknowledgement that told of packets not known to be lost before.
@@ -265,8 +267,11 @@ RcccSpec read_rccc(Catalogue& catalogue, const CongestionGiven& given);
 struct CongestionKind {
     const char* name;
     const char* doc;
+    std::vector<NetworkKind> networks;  // that it is for
+    bool hears_marks;                   // ECN changes its rate
     std::unique_ptr<Congestion> (*make)(Catalogue& catalogue, const CongestionGiven& given);
 };
 const std::vector<CongestionKind>& congestion_kinds();
+const CongestionKind& congestion_kind(const std::string& name);
 
 }  // namespace railyard

@@ -150,8 +150,7 @@ void NetworkReader::read_switches(Section& section, ClusterNetwork& network) {
         if (!section.describing()) {
             section.error("leaf",
                           fmt::format("no {} switch in the catalogue has ports of {}",
-                                      network_kinds()[static_cast<std::size_t>(network.kind)],
-                                      line_rate_text(spec.nic_bandwidth)));
+                                      to_text(network.kind), line_rate_text(spec.nic_bandwidth)));
         }
         return;
     }
@@ -597,12 +596,6 @@ RoutingSpec ClusterNetwork::flow_routing() const {
     out.policy = Routing::ecmp;
     out.queue_pairs = routing.queue_pairs * few_values * spec.plane_count();
     return out;
-}
-
-const std::vector<std::string>& network_kinds() {
-    static const std::vector<std::string> names = {"infiniband", "roce", "tcp", "ultra_ethernet",
-                                                   "efa"};
-    return names;
 }
 
 std::vector<ClusterNetwork> read_networks(Section& top, Catalogue& catalogue,

@@ -70,8 +70,6 @@ struct NetworkContext {
     bool step_measured = false;    // the one job's step is given, not computed
 };
 
-const std::vector<std::string>& network_kinds();  // in the order of NetworkKind
-
 // Reads [fabric] with its networks, builds those that are given, and reports what cannot be cabled.
 // Compute first; storage and management only when they have a section, or are to be built.
 std::vector<ClusterNetwork> read_networks(Section& top, Catalogue& catalogue,

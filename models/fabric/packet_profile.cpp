@@ -12,7 +12,6 @@
 
 #include "models/fabric/headroom.h"
 #include "models/fabric/link_failover.h"
-#include "sim/check.h"
 
 namespace railyard {
 
@@ -389,10 +388,7 @@ std::unique_ptr<Congestion> make_congestion(Catalogue& catalogue, const Topology
         given.cct_timer = std::chrono::duration_cast<Duration>(profile.cct->timer);
         given.cct_limit = profile.cct->limit;
     }
-    for (const CongestionKind& kind : congestion_kinds()) {
-        if (kind.name == profile.congestion) return kind.make(catalogue, given);
-    }
-    RY_UNREACHABLE("a congestion control that the scenario's reader would have refused");
+    return congestion_kind(profile.congestion).make(catalogue, given);
 }
 
 }  // namespace railyard

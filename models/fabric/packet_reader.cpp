@@ -129,7 +129,7 @@ PacketKeys::PacketKeys(Section& network, NetworkKind kind, std::optional<Routing
     keep_within(network, "mtu", mtu_, mtu_max);
     network.read("cut_through", cut_through_,
                  "Switches send a packet on when its header is there, where the way out is no "
-                 "faster than the way in; false: when all of it is");
+                 "faster than the way in; false: when the whole packet is there");
     network.read("link_level_retry", link_level_retry_,
                  "A link sends again what came with wrong bits (InfiniBand and Ultra Ethernet, on "
                  "switches that can); false: it is lost, and the transport finds that");
@@ -287,7 +287,7 @@ void PacketKeys::read_watchdog_keys(Section& watchdog) {
 
 namespace {
 
-// A count that InfiniBand's state, named in `hint`, has three bits for.
+// A count that InfiniBand keeps in three bits, 0 to 7, in the state that `hint` names.
 void read_three_bits(Section& section, const char* key, std::optional<std::int64_t>& count,
                      const char* doc, const char* otherwise, const char* hint) {
     constexpr std::int64_t count_max = 7;
@@ -369,7 +369,7 @@ void PacketKeys::read_trimming(Section& trimming) {
     keep_within(trimming, "size", trimmed_size_, size_max);
     trimming.read("loss_by_order", loss_by_order_,
                   "Senders also send again what is missing when many later packets have come, and "
-                  "probe when they hear nothing (ultra_ethernet)");
+                  "probe when no acknowledgement comes (ultra_ethernet)");
     trimming.finish();
 }
 
@@ -545,7 +545,7 @@ void PacketReader::warn_of_idle_tables() {
             *transport_, {"timeout", "recovery", "reordering", "ack_every", "flowlet_gap"},
             fmt::format("has no effect: {} has its own", ultra ? "Ultra Ethernet" : "EFA"));
     }
-    if (!credits && ecn_->present() && control_ != "dcqcn" && control_ != "nscc") {
+    if (!credits && ecn_->present() && !congestion_kind(control_).hears_marks) {
         ecn_->warning("", fmt::format("changes no rate: {} does not hear of marks", control_));
     }
     if (credits) {
@@ -765,7 +765,8 @@ BufferProblems buffer_problems(Catalogue& catalogue, const Topology& topology,
             if (plan.xoff_threshold.count() <= p.spec.buffer.resume_offset_bytes) {
                 found.resuming_late.push_back(plan);
             }
-            const bool marks = plan.ecn.kmin_bytes != INT64_MAX && p.congestion == "dcqcn";
+            const bool marks =
+                plan.ecn.kmin_bytes != INT64_MAX && congestion_kind(p.congestion).hears_marks;
             if (marks && plan.ecn.kmax_bytes > plan.xoff_threshold.count()) {
                 found.pausing_first.push_back(plan);
             }

@@ -11,18 +11,6 @@
 
 namespace railyard {
 
-enum class NetworkKind : std::uint8_t {
-    infiniband,
-    roce,
-    tcp,             // plain Ethernet: kernel sockets, drop-tail
-    ultra_ethernet,  // packets in any order, trimmed where they find no room
-    efa,             // AWS: packets in any order over many paths (SRD), drop-tail
-};
-// Whether NICs take packets in any order, and a loss is known by what comes back or does not.
-constexpr bool any_order(NetworkKind kind) {
-    return kind == NetworkKind::ultra_ethernet || kind == NetworkKind::efa;
-}
-
 // The traffic class that storage has to itself on the compute network.
 struct StorageClass {
     std::int64_t weight = 0;  // against the job's; 0: there is none, it is in the job's

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -73,39 +74,21 @@ void PacketReader::resolve_congestion(Catalogue& catalogue, PacketProfile& p) {
     }
 }
 
-// The congestion controls of each kind of network.
 void PacketReader::require_control() {
-    const bool ultra = kind_ == NetworkKind::ultra_ethernet;
-    if (kind_ == NetworkKind::tcp && control_ != "tcp") {
-        congestion_->error("control", fmt::format("plain Ethernet has TCP, not {}", control_));
-    }
-    if (kind_ == NetworkKind::efa && control_ != "srd" && control_ != "none") {
-        congestion_->error("control", fmt::format("EFA has srd, not {}", control_));
-    }
-    const bool fits =
-        control_ == "nscc" || control_.ends_with("rccc") || control_ == "none" || control_ == "tcp";
-    if (ultra && !fits) {
-        congestion_->error("control", fmt::format("Ultra Ethernet has nscc, rccc and nscc_rccc, "
-                                                  "not {}",
-                                                  control_));
-    }
-    const auto needs = [&](const char* control, const char* name, NetworkKind kind,
-                           const char* kind_name) {
-        if (control_ != control || kind_ == kind) return;
-        congestion_->error("control", fmt::format("{} needs kind = \"{}\"", name, kind_name));
+    const auto has = [](const CongestionKind& kind, NetworkKind network) {
+        return std::ranges::find(kind.networks, network) != kind.networks.end();
     };
-    needs("tcp", "TCP", NetworkKind::tcp, "tcp");
-    needs("nscc", "NSCC", NetworkKind::ultra_ethernet, "ultra_ethernet");
-    needs("rccc", "RCCC", NetworkKind::ultra_ethernet, "ultra_ethernet");
-    needs("nscc_rccc", "NSCC with RCCC", NetworkKind::ultra_ethernet, "ultra_ethernet");
-    needs("infiniband_cc", "InfiniBand's control", NetworkKind::infiniband, "infiniband");
-    needs("srd", "SRD", NetworkKind::efa, "efa");
-    needs("spectrum_x", "Spectrum-X", NetworkKind::roce, "roce");
-    if (kind_ == NetworkKind::infiniband && (control_ == "dcqcn" || control_ == "hpcc")) {
-        congestion_->error("control",
-                           fmt::format("InfiniBand has infiniband_cc, receiver_window and none, "
-                                       "not {}",
-                                       control_));
+    const CongestionKind& control = congestion_kind(control_);
+    if (!has(control, kind_)) {
+        std::vector<std::string> others;
+        for (const CongestionKind& kind : congestion_kinds()) {
+            if (has(kind, kind_)) others.emplace_back(kind.name);
+        }
+        congestion_->error(
+            "control",
+            fmt::format("expected one for kind = \"{}\": {}; found {}", to_text(kind_),
+                        fmt::join(others, ", "), control_),
+            fmt::format("{} needs kind = \"{}\"", control_, to_text(control.networks[0])));
     }
     if (control_ == "spectrum_x" && routing_given_ && !goes_by_packet(routing_)) {
         congestion_->warning("control",

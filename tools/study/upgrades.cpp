@@ -135,7 +135,7 @@ void Candidates::add_network() {
             {"fabric.compute.oversubscription=1"});
     }
     for (const char* kind : {"infiniband", "roce"}) {
-        if (network_kinds()[static_cast<std::size_t>(s_.networks[0].kind)] == kind) continue;
+        if (to_text(s_.networks[0].kind) == kind) continue;
         // Switches that the scenario names are of its own kind.
         const bool infiniband = std::string_view(kind) == "infiniband";
         const std::string model =
