@@ -59,10 +59,9 @@ Picoseconds middle(const PacketWindow& window, const WindowResult& course,
 }
 
 StormProblem unsettled(WindowEnding ending) {
-    return {
-        fmt::format("its packet window, before the storm begins, was not through within window.{}",
-                    ending == WindowEnding::out_of_events ? "events_max" : "time_max"),
-        "railyard window shows how far it came", false};
+    return {fmt::format("its packet window, before the storm begins, did not end within window.{}",
+                        ending == WindowEnding::out_of_events ? "events_max" : "time_max"),
+            "railyard window shows how far it came", false};
 }
 
 const StormProblem no_waiter = {"has no effect: nothing in its packet window waits for this NIC",
@@ -304,33 +303,11 @@ void FailureReader::add_repair(Section& failures) {
 
 void FailureReader::read() {
     Section failures = top_.section("failures");
-    std::vector<std::string> profiles = failure_profiles();
-    profiles.insert(profiles.begin(), "none");
-    std::string profile = "none";
-    failures.name("profile", profile, profiles, "a failure profile",
-                  "A cluster's published failure record, by cause");
-    bool random = true;
-    failures.read("random", random, "Nodes fail at random; false: only as [[inject]] has it");
-    double scale = 1;
-    failures.read("rate_scale", scale, "Multiplies every failure rate",
-                  {.bound = Bound::non_negative});
-    std::optional<Duration> detection;
-    failures.read("detection", detection, "Until somebody notices, whatever the cause",
-                  {.bound = Bound::non_negative, .otherwise = "each cause's own"});
-    double sigma = catalogue_.number("distribution", "repair", "sigma");
-    failures.read("repair_sigma", sigma, "Standard deviation of the logarithm of repair times",
-                  {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
-    constexpr double sigma_max = 5;
-    if (sigma > sigma_max) {
-        failures.error("repair_sigma",
-                       fmt::format("expected at most {}, found {}", sigma_max, sigma));
-        sigma = sigma_max;
-    }
-    s_.nodes.repair_sigma = sigma;
-
-    if (profile != "none" && !top_.describing()) {
-        s_.causes =
-            read_failure_profile(catalogue_, profile, s_.node.gpu.generation, s_.job.gpus_per_node);
+    const FailureKeys keys = read_failure_keys(failures, catalogue_);
+    s_.nodes.repair_sigma = s_.network_faults.repair_sigma = keys.repair_sigma;
+    if (keys.profile != "none" && !top_.describing()) {
+        s_.causes = read_failure_profile(catalogue_, keys.profile, s_.node.gpu.generation,
+                                         s_.job.gpus_per_node);
     }
     const CauseContext context{s_.job.gpus_per_node, s_.job.nodes, s_.world != nullptr,
                                top_.has("cost"),     part_names(), network_part_kinds()};
@@ -346,14 +323,11 @@ void FailureReader::read() {
     read_lemons(failures, s_.nodes.lemons);
     add_repair(failures);
     failures.finish();
-    if (!random) scale = 0;
-
     if (s_.causes.empty() && s_.network_faults.causes.empty()) {
         warn_of_keys(failures, {"rate_scale", "detection", "repair_sigma"},
                      "has no effect without failures.profile or a [[failures.cause]]");
     }
-    s_.network_faults.repair_sigma = sigma;
-    settle(failures, scale, detection);
+    settle(failures, keys.rate_scale, keys.detection);
 }
 
 // Each cause at its rate, under a name of its own.

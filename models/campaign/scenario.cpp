@@ -126,7 +126,6 @@ class ScenarioReader {
     void model_steps();
     void step_on_draws(std::vector<StepModel>& models);
     Duration burst_penalty();
-    void read_maintenance();
     void check_world();
 
     ValueReader& values_;
@@ -216,7 +215,7 @@ void ScenarioReader::read_networks_and_stores() {
         // NICs of Ultra Ethernet and EFA start a message as RoCE's do.
         NetworkKind kind = s_.networks[0].kind;
         if (any_order(kind)) kind = NetworkKind::roce;
-        s_.node.transport = network_kinds()[static_cast<std::size_t>(kind)];
+        s_.node.transport = to_text(kind);
     }
     // A socket is as fast as the core that serves it.
     if (s_.networks[0].kind == NetworkKind::tcp && !nic_bandwidth_given_) {
@@ -261,7 +260,7 @@ void ScenarioReader::read_work() {
         read_job(top_.section("jobs").sections("kind", "Jobs that are alike").front());
     }
     s_.neighbours = read_neighbours(top_, s_.stores[shared_store], s_.job.nodes, s_.fair_by_job);
-    if (!s_.world || top_.describing()) read_maintenance();
+    if (!s_.world || top_.describing()) read_maintenance(top_, s_.job.maintenance);
     power_->finish();
     read_failures(top_, *catalogue_, s_);
     power_->add_causes();
@@ -333,11 +332,10 @@ void ScenarioReader::read_network_draws(Section& run) {
     constexpr std::int64_t most = 10'000;
     s_.network_draws = s_.fidelity == Fidelity::packet ? 1 : usual;
     if (s_.fidelity != Fidelity::analytic) run.no_effect(outline_.without_steps());
-    run.read(
-        "network_draws", s_.network_draws,
-        "Draws of what is luck in the network, its hashes and which nodes are spare, over which "
-        "replicas are dealt out; 1: the cluster's first nodes and hash_seed = 0",
-        {.bound = Bound::count, .otherwise = "8; 1 with run.fidelity = \"packet\""});
+    run.read("network_draws", s_.network_draws,
+             "Random draws of the network, its hashes and which nodes are spare, over which "
+             "replicas are dealt out; 1: the cluster's first nodes and hash_seed = 0",
+             {.bound = Bound::count, .otherwise = "8; 1 with run.fidelity = \"packet\""});
     run.no_effect("");
     if (s_.network_draws > most) {
         run.error("network_draws",
@@ -657,10 +655,11 @@ void ScenarioReader::check_world() {
                                          key));
     }
     if (top_.has("storage") && s_.world->spec.stores.empty()) {
-        top_.warning("storage",
-                     "is bought, cabled and powered here, and moves nothing: a job's checkpoints "
-                     "take jobs.kind.checkpoint_stall",
-                     "give jobs.kind.checkpoint_size");
+        top_.warning(
+            "storage",
+            "is bought, cabled and powered, but nothing is sent to it: a job's checkpoints "
+            "take jobs.kind.checkpoint_stall",
+            "give jobs.kind.checkpoint_size");
     }
     if (top_.has("object_store") && s_.world->spec.stores.empty()) {
         top_.warning("object_store", "has no effect: no job saves or reads there");
@@ -676,19 +675,6 @@ void ScenarioReader::check_world() {
                                             })) {
         top_.error("run", "nothing ends this campaign: jobs come for ever",
                    "give run.duration, or a count to each [[jobs.kind]]");
-    }
-}
-
-void ScenarioReader::read_maintenance() {
-    Section maintenance = top_.section("maintenance");
-    MaintenanceSpec& m = s_.job.maintenance;
-    maintenance.read("every", m.every, "Time between planned interruptions of the job",
-                     {.bound = Bound::positive, .otherwise = "never"});
-    maintenance.read("duration", m.duration, "How long one lasts, before the restart",
-                     {.bound = Bound::non_negative});
-    maintenance.finish();
-    if (maintenance.has("duration") && !maintenance.has("every")) {
-        maintenance.error("duration", "has no effect without maintenance.every");
     }
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "models/failure/failure.h"
+
 namespace railyard {
 
 void RateKeys::report_count(Section& section) const {
@@ -270,6 +272,32 @@ const std::vector<std::string>& spare_part_names() {
 
 CauseSpec read_cause(Section& section, Catalogue& catalogue, const CauseContext& context) {
     return CauseReader(section, catalogue, context).read();
+}
+
+FailureKeys read_failure_keys(Section& failures, Catalogue& catalogue) {
+    FailureKeys keys;
+    std::vector<std::string> profiles = failure_profiles();
+    profiles.insert(profiles.begin(), "none");
+    failures.name("profile", keys.profile, profiles, "a failure profile",
+                  "A cluster's published failure record, by cause");
+    bool random = true;
+    failures.read("random", random, "Nodes fail at random; false: only as [[inject]] has it");
+    failures.read("rate_scale", keys.rate_scale, "Multiplies every failure rate",
+                  {.bound = Bound::non_negative});
+    if (!random) keys.rate_scale = 0;
+    failures.read("detection", keys.detection, "Until somebody notices, whatever the cause",
+                  {.bound = Bound::non_negative, .otherwise = "each cause's own"});
+    keys.repair_sigma = catalogue.number("distribution", "repair", "sigma");
+    failures.read("repair_sigma", keys.repair_sigma,
+                  "Standard deviation of the logarithm of repair times",
+                  {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
+    constexpr double sigma_max = 5;
+    if (keys.repair_sigma > sigma_max) {
+        failures.error("repair_sigma",
+                       fmt::format("expected at most {}, found {}", sigma_max, keys.repair_sigma));
+        keys.repair_sigma = sigma_max;
+    }
+    return keys;
 }
 
 }  // namespace railyard

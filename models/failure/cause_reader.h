@@ -1,5 +1,5 @@
 #pragma once
-// What fails, as a scenario writes it: causes, injections, repair, storms.
+// [failures] and [[inject]]: what fails, as a scenario writes it: causes, injections, repair, storms.
 
 #include <algorithm>
 #include <cstdint>
@@ -59,6 +59,15 @@ class RateKeys {
     std::optional<Rate> per_job_;
     std::optional<Duration> mtbf_;
 };
+
+// [failures] itself: what holds for all causes.
+struct FailureKeys {
+    std::string profile = "none";
+    double rate_scale = 1;  // 0 where nothing fails at random
+    std::optional<Duration> detection;
+    double repair_sigma = 0;
+};
+FailureKeys read_failure_keys(Section& failures, Catalogue& catalogue);
 
 const std::vector<std::string>& remedy_names();  // in the order of Remedy
 

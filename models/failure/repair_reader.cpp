@@ -18,8 +18,8 @@ void read_shop(Section& failures, RepairShopSpec& shop) {
     repair.read("burn_in", shop.burn_in, "How long a repaired node is tried before it goes back",
                 {.bound = Bound::non_negative});
     repair.read("burn_in_finds", shop.burn_in_finds,
-                "Share of the faults left in that burn-in finds; the others stop the job that gets "
-                "the node",
+                "Share of the remaining faults that burn-in finds; the others stop the job that "
+                "gets the node",
                 {.bound = Bound::fraction});
     repair.finish();
     if (repair.describing()) return;

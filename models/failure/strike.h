@@ -28,7 +28,7 @@ struct Strike {
         job{};  // of many: whose rate it is; what breaks nothing stops it alone
     std::optional<Duration> out_for{};  // of an injected one: how long its nodes are out
 
-    // Whether the next guess blames another node: the n-th does with the n-th power of what one does.
+    // Whether the next guess blames another node: of the n-th, with the probability misdiagnosis^n.
     bool misleads(double misdiagnosis) const;
 
     void draw_consequences(RandomStream& stream);

@@ -232,6 +232,18 @@ void settle_levels(Section& stage, const ParallelPlan& plan, StageKeys& keys) {
     if (keys.length.until) keys.spec.until = Instant(*keys.length.until);
 }
 
+void read_maintenance(Section& top, MaintenanceSpec& out) {
+    Section maintenance = top.section("maintenance");
+    maintenance.read("every", out.every, "Time between planned interruptions of the job",
+                     {.bound = Bound::positive, .otherwise = "never"});
+    maintenance.read("duration", out.duration, "How long one lasts, before the restart",
+                     {.bound = Bound::non_negative});
+    maintenance.finish();
+    if (maintenance.has("duration") && !maintenance.has("every")) {
+        maintenance.error("duration", "has no effect without maintenance.every");
+    }
+}
+
 void read_pauses(Section& job, Duration campaign, std::vector<PauseSpec>& pauses) {
     for (Section& section : job.sections(
              "pause", "The job stands still between two steps: to evaluate, or it is stopped")) {

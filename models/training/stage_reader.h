@@ -1,5 +1,5 @@
 #pragma once
-// [[job.stage]] and [[job.pause]]: plans that follow each other, and pauses between steps.
+// [[job.stage]], [[job.pause]] and [maintenance]: plans that follow each other, and when the job stands still.
 
 #include <cstdint>
 #include <optional>
@@ -48,6 +48,7 @@ void settle_levels(Section& stage, const ParallelPlan& plan, StageKeys& keys);
 // another split or other nodes it has as many replicas as then fit, unless the stage says how many.
 Value job_of_stage(const Value& job, const Section& stage, const Value* own);
 
+void read_maintenance(Section& top, MaintenanceSpec& out);
 void read_pauses(Section& job, Duration campaign, std::vector<PauseSpec>& pauses);
 
 // What a planned stop needs of the job's other sections. All of them must be read.
