@@ -82,7 +82,7 @@ class ScenarioError : public std::exception {
     std::string text_;
 };
 
-// Somebody has pressed Ctrl-C before there was any result. The program exits with 130.
+// Ctrl-C before there was any result. The program exits with 130.
 class Interrupted : public std::exception {
   public:
     const char* what() const noexcept override { return "interrupted before there was a result"; }

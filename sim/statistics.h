@@ -20,7 +20,7 @@ struct Summary {
     double deviation = 0;  // sample standard deviation; 0 with one value
     Interval ci95;  // of the mean; [mean, mean] when all values are equal, infinite with one value
     // What the interval is made of: the deviation that as many independent values had whose mean is as
-    // uncertain, and the degrees of freedom. Of values that share no luck: `deviation`, and count - 1.
+    // uncertain, and the degrees of freedom. Of independent values: `deviation`, and count - 1.
     double spread = 0;
     double degrees = 0;
 };

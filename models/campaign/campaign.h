@@ -42,7 +42,7 @@ struct JobRecord {
 using TakeJob = std::function<void(const JobRecord&)>;
 
 struct ReplicaResult {
-    // The compiler's own, made once, in campaign.cpp: each source that uses one would make them again.
+    // The defaults, in campaign.cpp: compiled once there, not in each source that uses one.
     ReplicaResult();
     ReplicaResult(const ReplicaResult&);
     ReplicaResult(ReplicaResult&&) noexcept;
@@ -135,7 +135,7 @@ struct CampaignOptions {
 
 // Replicas are added up as they finish. When cancelled, those that were finished, the first so many.
 struct CampaignResult : ReplicaSums {
-    // The compiler's own, made once, in campaign.cpp: each source that uses one would make them again.
+    // The defaults, in campaign.cpp: compiled once there, not in each source that uses one.
     CampaignResult();
     CampaignResult(const CampaignResult&);
     CampaignResult(CampaignResult&&) noexcept;

@@ -76,7 +76,7 @@ struct Scenario : CampaignSpec,
                   StoresSpec,
                   TrainingSpec,
                   FailuresSpec {
-    // The compiler's own, made once, in scenario.cpp: each source that uses one would make them again.
+    // The defaults, in scenario.cpp: compiled once there, not in each source that uses one.
     Scenario();
     Scenario(const Scenario&);
     Scenario(Scenario&&) noexcept;
@@ -161,8 +161,8 @@ struct ScenarioChanges {
     std::optional<ParallelPlan> plan{};
     bool build_networks = false;  // those too that have no section, by their defaults
     bool packets = false;         // read how the networks treat packets, build the compute network
-    bool one_draw = false;        // of the network's luck, whatever run.network_draws says
-    // False: no packet window is run, for those who only ask whether the file is right. A storm then holds up
+    bool one_draw = false;        // of the network's random choices, whatever run.network_draws says
+    // False: no packet window is run, for those who only ask whether the file is right. Storms then delay
     // nothing, and steps on packets are as fast as the NICs.
     bool run_windows = true;
     std::shared_ptr<WindowCache> windows{};  // shared with other scenarios; none: its own

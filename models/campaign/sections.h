@@ -98,7 +98,8 @@ void model_stages(Scenario& s, const LossCauses& without);
 void route_steps(Scenario& scenario);
 
 // What a job's groups get of the compute network when it is run packet by packet (run.fidelity = "packet"):
-// rates on the scenario's network, whose packets must be read; the scenario must live longer.
+// rates on the scenario's network, of which [fabric]'s keys for packets are read already. It refers to the
+// scenario.
 // `burst`: all nodes of the job write a checkpoint at the same time, to servers on that network.
 std::shared_ptr<NetworkModel> packet_rates(const Scenario& scenario, bool burst);
 

@@ -170,7 +170,7 @@ void WorldJobReader::read_service(Section& section, const JobSource& source,
     section.read(
         "fabric_share", share,
         "Without a model: the share of its work in which it sends, over a ring through its "
-        "GPUs, as fast as its NICs are when nobody else does",
+        "GPUs, at the rate of its NICs while nobody else sends",
         {.bound = Bound::fraction});
     if (section.describing()) return;
     if (section.has("model")) {
@@ -427,7 +427,9 @@ void WorldJobReader::recover_as(Section& section, const std::shared_ptr<Scenario
                                    spec_.scheduler),
                        "policy = \"requeue\"");
     }
-    if (!r.recompute) recovery.error("recompute", "many jobs lose what they have not saved");
+    if (!r.recompute)
+        recovery.error("recompute",
+                       "can't be false here: of many jobs, each loses what it has not saved");
     if (kind.saving && r.restore) {
         recovery.error("restore", "has no effect: the store says how long it takes",
                        "leave it out, or [jobs.kind.checkpoint]");

@@ -60,7 +60,8 @@ constexpr Reference references[] = {
     {"optics", "price_ref_800g", "price"},
 };
 
-// Keys whose text is for people: any will do, and none. What other keys' texts may say, our entries say.
+// Keys whose text is for people: it may be anything, and may be missing. Other keys take the words that the
+// catalogue's own entries use.
 constexpr const char* free_texts[] = {"name",      "vendor",   "cpu",
                                       "asic",      "pcie",     "note",
                                       "seed_name", "protocol", "failure_behaviour",

@@ -32,7 +32,7 @@ std::size_t second_tree(std::size_t rank, std::size_t ranks) {
     return ranks % 2 == 0 ? ranks - 1 - rank : (rank + 1) % ranks;
 }
 
-// The GPUs of a group in a node, in their order, from one of them round.
+// The GPUs of a group in a node, in the order of a ring that begins at one of them.
 class Round {
   public:
     Round(std::span<const std::int64_t> gpus, std::int64_t from)
@@ -572,7 +572,7 @@ std::vector<double> GpuNetwork::loads_by_pair(std::span<const GpuGroup> groups) 
     return load;
 }
 
-// Without the links of each stream, which of many thousands would fill the memory: while all keep one pace it
+// Keeps no stream's links, which of many thousands would fill the memory: while all keep one pace it
 // is the busiest link's, and max-min fairness gives the slowest no more.
 GroupRate GpuNetwork::at_one_pace(std::span<const GpuGroup> groups, const std::vector<double>& load,
                                   double factor) {

@@ -20,7 +20,7 @@ double tuner_seconds(const Communicator& communicator, Collective collective, do
                      Choice choice);
 
 // What NCCL chooses: the least estimate of what is wished for; LL between peers of at most 16 KiB.
-// nullopt when nothing like that is available, which can't be without a wish.
+// nullopt when nothing like that is available; without a wish something always is.
 std::optional<Choice> choose(const Communicator& communicator, Collective collective, double bytes,
                              Wish wish = {});
 

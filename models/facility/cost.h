@@ -37,7 +37,7 @@ struct CostPhase;
 
 // The lines of a cluster. What has no price is named in left_out and is in no sum.
 struct CostPlan {
-    // The compiler's own, made once, in cost.cpp: each source that uses one would make them again.
+    // The defaults, in cost.cpp: compiled once there, not in each source that uses one.
     CostPlan();
     CostPlan(const CostPlan&);
     CostPlan(CostPlan&&) noexcept;

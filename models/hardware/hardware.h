@@ -109,7 +109,7 @@ struct Pcie {
 };
 
 struct Node {
-    // The compiler's own, made once, in hardware.cpp: each source that uses one would make them again.
+    // The defaults, in hardware.cpp: compiled once there, not in each source that uses one.
     Node();
     Node(const Node&);
     Node(Node&&) noexcept;

@@ -48,7 +48,7 @@ class Kueue : public KubeScheduler {
     const KubeJobKind& kind(JobIndex job) const {
         return world_.spec().kinds[world_.job(job).kind].kube;
     }
-    // Admitted workloads that others may or may not displace alike.
+    // Admitted workloads that the same others may displace.
     struct Group {
         std::uint32_t queue = 0;
         std::uint32_t flavor = 0;

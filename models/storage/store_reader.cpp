@@ -74,7 +74,7 @@ void StoreReader::read_system() {
     }
     for (const std::string& name : catalogue_.own_names("storage")) {
         const StorageKind* kind = kind_named(catalogue_.built_in_root("storage", name));
-        // What is like nothing has been reported.
+        // One that is like no system of the catalogue has been reported already.
         if (kind == nullptr || accepts(*kind)) names.push_back(name);
     }
     const bool shared = role_ == StoreRole::shared;

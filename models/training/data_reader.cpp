@@ -62,8 +62,8 @@ DataKeys read_keys(Section& data) {
         "Samples that each worker draws from at random; filled again at every start and epoch",
         {.bound = Bound::non_negative});
     data.read("shuffle_initial", k.shuffle_initial,
-              "Samples of the shuffle buffer before a first batch; then two are read for each that "
-              "leaves until it is full, as in WebDataset (there 100)",
+              "Samples of the shuffle buffer before a first batch; then two are read for each "
+              "sample that leaves, until it is full, as in WebDataset (there 100)",
               {.bound = Bound::count, .otherwise = "all of the buffer, as in tf.data"});
     data.read("decode_rate", k.decode_rate, "Samples a second that one CPU core decodes",
               {.bound = Bound::positive,

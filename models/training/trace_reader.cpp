@@ -472,8 +472,8 @@ std::pair<std::int64_t, std::int64_t> TraceBuilder::ends_of(const NodeAt& at) co
     return {from, to};
 }
 
-// All pairs of ranks that are so far apart talk at once, in groups that reach as far as the two do: to the
-// end of a node, or of the job.
+// All pairs of ranks that are so far apart talk at once, in groups that span what the two span: a node, or
+// the job.
 TraceMessage TraceBuilder::transfer(const NodeAt& at) const {
     const auto [from, to] = ends_of(at);
     const bool on_node = from / node_.gpus == to / node_.gpus;

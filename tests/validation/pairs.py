@@ -276,7 +276,7 @@ def collectives(railyard):
     for out in sorted({s for s, r in zip(system, as_is) if r["table"].startswith("30")}):
         kept = [i for i, s in enumerate(system) if s != out]
         told = {p: sum(slopes[p][i] ** 2 for i in kept) / LARGE**2 for p in paths}
-        # What many rows tell begins where it is: it comes back there, or goes where these send it.
+        # A number that many rows depend on starts at its fitted value; others start at their prior.
         at = {p: math.log(start[p][0]) if told[p] > 1 else prior[p] for p in paths}
         for _ in range(STEPS):
             errors = errors_of(rows_with({p: math.exp(v) for p, v in at.items()}, NCCL))

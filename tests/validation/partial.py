@@ -55,7 +55,7 @@ def expressed(name, rows):
                 writer.writeheader()
                 writer.writerow(row)
         done = subprocess.run([*verifier(name), "--json", *map(str, paths)], capture_output=True, text=True)
-        # 4: outside the tolerance of the whole table, as few rows may be; 2: a table without a row that is expressed.
+        # 4: outside the tolerance of the whole table, which a few of its rows need not keep; 2: a table without a row that is expressed.
         refused = done.returncode == 2 and "so nothing was compared" in done.stderr
         if done.returncode not in (0, 4) and not refused:
             sys.exit(done.stderr)

@@ -22,7 +22,7 @@ MEAN_ERROR_MAX = {
     "89": 0.065, "90": 0.075, "91": 0.045,
 }
 
-# The worst row of a quantity: what is exact, or has no luck in it. Of what marks packets at random only the mean.
+# The worst row of a quantity: what is exact, or draws nothing at random. Of what marks packets at random only the mean.
 WORST_ERROR_MAX = {
     "44": {"PFC only, Gbit/s": 0.03, "PFC only, completion, us": 0.03, "PFC only, queue, kB": 0.03,
            "PFC only, pauses": 0.06, "HPCC, Gbit/s": 0.10, "HPCC, completion, us": 0.20, "HPCC, queue, kB": 0.30,

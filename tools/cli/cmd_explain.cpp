@@ -298,7 +298,7 @@ int cmd_explain(const std::vector<std::string>& arguments) {
     CommandLine line(
         "railyard explain SCENARIO.toml [options]",
         "Says why goodput is not 100 %: runs the scenario without each cause of loss, and without\n"
-        "each set of them, on the same random numbers, and shares the gap out among them.");
+        "each set of them, on the same random numbers, and divides the gap among them.");
     line.positional("scenario", -1);
     add_study_options(line);
     line.add()("orders", po::value<std::int64_t>(),

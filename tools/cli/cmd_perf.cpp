@@ -379,7 +379,7 @@ void PerfTest::print_head() const {
     if (lucky()) {
         fmt::print(
             "# each time is the median of {} draws of the network's hashes; the last column has "
-            "all\n",
+            "their range\n",
             draws_.size());
     } else if (const std::string luck = draws_text(s_); flow_ && !luck.empty()) {
         fmt::print("# {}\n", luck);

@@ -395,7 +395,7 @@ void add_run_options(CommandLine& line) {
     line.add()(
         "jobs-out", po::value<std::string>(),
         "Write what became of each job of the first replica, of many jobs, to this CSV file");
-    line.add()("no-estimates", "Leave out what the answer hangs on (it takes some more replicas)");
+    line.add()("no-estimates", "Leave out what the answer hangs on (which takes more replicas)");
 }
 
 std::optional<RunArguments> parse_run(const std::vector<std::string>& arguments) {

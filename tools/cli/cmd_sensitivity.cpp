@@ -210,7 +210,7 @@ void print_notes(const Sensitivity& r, std::int64_t samples) {
     if (r.fit) {
         fmt::print(
             "  fit of {}{} runs, polynomials of degree {}: R2 {:.3f}, on runs left out {:.3f}; "
-            "what is missing to 1, inputs do together\n",
+            "what is missing to 1 comes from inputs together\n",
             r.samples_possible,
             static_cast<std::int64_t>(r.samples_possible) < samples
                 ? fmt::format(" of {} (the others make no design)", samples)

@@ -52,8 +52,9 @@ std::optional<SweepArguments> parse_sweep(const std::vector<std::string>& argume
                "What decides which point is best, as for compare");
     add_slurm_options(line);
     line.add()("task", po::value<std::string>(),
-               "What a task of the array runs: the sweep's folder");
-    line.add()("index", po::value<std::int64_t>()->default_value(0), "and the task's number");
+               "Run one task of a Slurm array: the sweep's folder");
+    line.add()("index", po::value<std::int64_t>()->default_value(0),
+               "Number of the task, with --task");
     const auto values = line.parse(arguments);
     if (!values) return std::nullopt;
     if (values->count("task")) {

@@ -425,7 +425,8 @@ int complain(const Scenario& s, const NetworkWindow& window, const WindowResult&
         fmt::print(
             stderr,
             "railyard: stuck: {} of {} flows on the {} network can never go on, the first of "
-            "them from {} to {}: none has sent what a timeout could miss\n{}    a job would "
+            "them from {} to {}: none waits for an acknowledgement, so no timeout comes\n{}    a "
+            "job would "
             "be ended by the watchdog of its collectives\n",
             open, r.ends.size(), name, source_name(t, window.window, flow),
             target_name(t, window.window, flow),

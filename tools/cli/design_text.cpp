@@ -346,7 +346,8 @@ DecisionSection Teller::seen() const {
     }
     if (search.tuned > 0) {
         out.sentences.push_back(fmt::format(
-            "{} settings of free axes were tried before, on luck of their own.", search.tuned));
+            "{} settings of free axes were tried before, with random seeds of their own.",
+            search.tuned));
     }
     return out;
 }

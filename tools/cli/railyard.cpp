@@ -12,7 +12,7 @@ std::span<const Verb> verbs() {
         {"sweep", cmd_sweep,
          "a study of many points into a database; goes on where it was stopped"},
         {"design", cmd_design,
-         "which design of a space to choose, and what would make one regret it"},
+         "which design of a space to choose, and what would change the choice"},
         {"check", cmd_check, "say all that is wrong with scenarios, run nothing"},
         {"list", cmd_list,
          "the catalogue with its sources; 'list keys' and 'list kinds': the scenario language"},
@@ -33,7 +33,7 @@ std::span<const Verb> verbs() {
         {"sensitivity", cmd_sensitivity,
          "which inputs decide the answer, and which keys do nothing"},
         {"breakeven", cmd_breakeven,
-         "at what value of a key the better of two designs is the worse"},
+         "the value of a key at which the better of two designs changes"},
         {"calc", cmd_calc,
          "checkpoint size, training memory, training time, KV cache, with formulas"},
     };

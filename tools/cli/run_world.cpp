@@ -83,7 +83,7 @@ void print_nodes(const CampaignResult& r) {
     if (has("repairs")) {
         fmt::print(
             "  {} repairs, {} after a wait for a crew or a part; {} left the fault in, {} of these "
-            "let out\n",
+            "back in service\n",
             count_text(r.mean("repairs")), time_text(r.mean("repair_wait")),
             count_text(r.mean("repairs_found_bad") + r.mean("repairs_let_out_bad")),
             count_text(r.mean("repairs_let_out_bad")));

@@ -10,7 +10,7 @@ namespace railyard {
 
 std::string verified_json(const std::vector<VerifiedTable>& tables);
 
-// A line a table and quantity; with `rows` each row before.
+// A line for each table and quantity; with `rows`, after a line for each row.
 std::string verified_text(const std::vector<VerifiedTable>& tables, bool rows);
 
 }  // namespace railyard

@@ -23,7 +23,7 @@ struct DesignFacts {
     double tokens_per_day_most = 0;  // if nothing ever fails; 0: not known
     double cost_per_year_least = 0;  // USD, while nothing runs
     std::size_t draws = 0;           // of the network's luck
-    // In the mean over luck, with the failures and saves that no luck takes away.
+    // In the mean over replicas, with the failures and saves that every replica has.
     double tokens_per_day_mean_most = 0;
     std::optional<double> cost_per_1e12_mean_least;  // USD
 };

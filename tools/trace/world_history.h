@@ -1,5 +1,5 @@
 #pragma once
-// One replica of many jobs, told from its log: when each ran, and how many there are of what at any time.
+// One replica of many jobs, told from its log: when each ran, and counts over time.
 
 #include <map>
 
