@@ -2,205 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <set>
 #include <utility>
 
+#include "models/training/link_sharing.h"
 #include "sim/check.h"
 #include "sim/rng.h"
 
 namespace railyard {
 
 namespace {
-
-// The parts of several jobs on the links that they can fill together; a link that another one implies is left
-// out.
-class Sharing {
-  public:
-    struct Part {
-        std::size_t job = 0;
-        const TrafficPart* traffic = nullptr;
-        struct Use {
-            std::size_t link = 0;
-            double share = 0;  // of its capacity, for each byte/s of the part's flows
-        };
-        std::vector<Use> uses;
-    };
-    static constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
-
-    explicit Sharing(std::span<const StepTraffic* const> jobs) : first_{0} {
-        std::map<LinkId, Row> by_link;
-        for (std::size_t j = 0; j < jobs.size(); ++j) {
-            for (const TrafficPart& traffic : jobs[j]->parts) {
-                for (const LinkLoads::Load& load : traffic.loads.links) {
-                    Row& row = by_link[load.link];
-                    row.capacity = load.capacity_bytes_per_s;
-                    row.uses.emplace_back(parts_.size(), load.flows);
-                }
-                parts_.push_back({j, &traffic, {}});
-            }
-            first_.push_back(parts_.size());
-        }
-        keep_those_that_bind(by_link);
-    }
-
-    const std::vector<Part>& parts() const { return parts_; }
-    // A job has the parts from first(j) to first(j + 1).
-    std::size_t first(std::size_t job) const { return first_[job]; }
-
-    // The pace of each of these parts, one of a job at most, when nobody else sends: shares of what they
-    // have alone. `link`: which holds it back, or nowhere.
-    struct Pace {
-        double share = 1;
-        std::size_t link = nowhere;
-    };
-    void paces(std::span<const std::size_t> active, std::vector<Pace>& out) {
-        out.assign(active.size(), {});
-        touched_.clear();
-        place_.resize(parts_.size(), nowhere);
-        for (std::size_t a = 0; a < active.size(); ++a) {
-            place_[active[a]] = a;
-            for (const Part::Use& use : parts_[active[a]].uses) {
-                if (rising_count_[use.link]++ == 0) {
-                    touched_.push_back(use.link);
-                    left_[use.link] = 1;
-                    rising_[use.link] = 0;
-                }
-                rising_[use.link] += use.share;
-            }
-        }
-        const auto freeze = [&](std::size_t a, double level, std::size_t where) {
-            const Part& part = parts_[active[a]];
-            place_[active[a]] = nowhere;
-            out[a] = {std::min(1.0, level / part.traffic->loads.flow_bytes_per_s), where};
-            for (const Part::Use& use : part.uses) {
-                left_[use.link] -= level * use.share;
-                rising_[use.link] -= use.share;
-                --rising_count_[use.link];
-            }
-        };
-        while (true) {
-            // All rise together to the first limit: what a part has alone, or a full link.
-            double level = std::numeric_limits<double>::infinity();
-            std::size_t who = nowhere;
-            for (std::size_t a = 0; a < active.size(); ++a) {
-                const double alone = parts_[active[a]].traffic->loads.flow_bytes_per_s;
-                if (place_[active[a]] == nowhere || alone >= level) continue;
-                level = alone;
-                who = a;
-            }
-            if (who == nowhere) break;
-            std::size_t where = nowhere;
-            for (const std::size_t link : touched_) {
-                if (rising_count_[link] == 0) continue;
-                const double fair = std::max(0.0, left_[link]) / rising_[link];
-                if (fair * (1 + 1e-9) >= level) continue;
-                level = fair;
-                where = link;
-            }
-            if (where == nowhere) {
-                freeze(who, level, where);
-                continue;
-            }
-            for (const std::size_t part : on_link_[where]) {
-                if (place_[part] != nowhere) freeze(place_[part], level, where);
-            }
-        }
-#ifndef NDEBUG
-        audit(active, out);
-#endif
-    }
-
-    double share_on(std::size_t part, std::size_t link) const {
-        for (const Part::Use& use : parts_[part].uses) {
-            if (use.link == link) return use.share;
-        }
-        return 0;
-    }
-
-  private:
-    // No link carries more than it can.
-    void audit(std::span<const std::size_t> active, std::span<const Pace> paces) const {
-        std::vector<double> used(on_link_.size());
-        for (std::size_t a = 0; a < active.size(); ++a) {
-            const Part& part = parts_[active[a]];
-            for (const Part::Use& use : part.uses) {
-                used[use.link] += use.share * paces[a].share * part.traffic->loads.flow_bytes_per_s;
-            }
-        }
-        for (const double share : used) RY_CHECK(share <= 1 + 1e-6);
-    }
-
-    struct Row {
-        double capacity = 0;
-        std::vector<std::pair<std::size_t, double>> uses;  // part, flows; ascending
-    };
-
-    // A link: what share of its capacity each part's flows take per byte/s that they have.
-    struct Bound {
-        std::vector<std::pair<std::size_t, double>> takes;  // part, share; ascending
-
-        // Whoever respects this one respects the other: it takes no less of any part.
-        bool implies(const Bound& other) const {
-            auto mine = takes.begin();
-            for (const auto& [part, share] : other.takes) {
-                while (mine != takes.end() && mine->first < part) ++mine;
-                if (mine == takes.end() || mine->first != part || mine->second < share)
-                    return false;
-            }
-            return true;
-        }
-    };
-
-    // Fair rates follow from what is possible alone, so a link that another one implies can go.
-    void keep_those_that_bind(const std::map<LinkId, Row>& by_link) {
-        std::vector<Bound> bounds;
-        for (const auto& [link, row] : by_link) {
-            double load = 0;
-            Bound bound;
-            for (std::size_t i = 0; i < row.uses.size();) {  // of each job the part that sends most
-                const std::size_t job = parts_[row.uses[i].first].job;
-                double most = 0;
-                for (; i < row.uses.size() && parts_[row.uses[i].first].job == job; ++i) {
-                    const auto& [part, flows] = row.uses[i];
-                    most = std::max(most, flows * parts_[part].traffic->loads.flow_bytes_per_s);
-                    bound.takes.emplace_back(part, flows / row.capacity);
-                }
-                load += most;
-            }
-            if (load > row.capacity * (1 + 1e-6)) bounds.push_back(std::move(bound));
-        }
-        const auto larger = [](const Bound& a, const Bound& b) {
-            return a.takes.size() != b.takes.size() ? a.takes.size() > b.takes.size()
-                                                    : a.takes > b.takes;
-        };
-        std::sort(bounds.begin(), bounds.end(), larger);
-        std::vector<Bound> kept;
-        for (const Bound& bound : bounds) {
-            const auto implies = [&](const Bound& other) { return other.implies(bound); };
-            if (std::any_of(kept.begin(), kept.end(), implies)) continue;
-            std::vector<std::size_t>& parts = on_link_.emplace_back();
-            for (const auto& [part, share] : bound.takes) {
-                parts_[part].uses.push_back({on_link_.size() - 1, share});
-                parts.push_back(part);
-            }
-            kept.push_back(bound);
-        }
-        left_.resize(on_link_.size());
-        rising_.resize(on_link_.size());
-        rising_count_.resize(on_link_.size());
-    }
-
-    std::vector<Part> parts_;
-    std::vector<std::size_t> first_;
-    std::vector<std::vector<std::size_t>> on_link_;  // parts, of each link that binds
-    // While paces are being found:
-    std::vector<double> left_;          // of each link that is touched
-    std::vector<double> rising_;        // shares of its parts that still rise
-    std::vector<int> rising_count_;     // these; none between two calls
-    std::vector<std::size_t> touched_;  // links
-    std::vector<std::size_t> place_;    // of each part that rises, among the active ones
-};
 
 // The model of the header: slowdowns of parts, and whom each waits for.
 class DriftingPhases {
@@ -259,7 +70,7 @@ class DriftingPhases {
     // What the job sends in this of its ways.
     std::size_t part_in(std::size_t way, std::size_t job) const {
         const std::size_t silent = jobs_[job]->endless ? 0 : 1;
-        return way < silent ? Sharing::nowhere : sharing_.first(job) + way - silent;
+        return way < silent ? LinkSharing::nowhere : sharing_.first(job) + way - silent;
     }
     // The time in a step, at the present slowdowns, in which the job doesn't send. At least 0: parts of one
     // job may run at once.
@@ -275,15 +86,15 @@ class DriftingPhases {
     // What everybody is doing, and how fast that goes.
     struct Moment {
         std::vector<std::size_t> active;
-        std::vector<Sharing::Pace> paces;
+        std::vector<LinkSharing::Pace> paces;
     };
     void find_paces(Moment& moment) { sharing_.paces(moment.active, moment.paces); }
 
     // What a part loses in a moment goes to those whose flows share its full link, by what passes.
     void add_blame(const Moment& moment, double probability) {
         for (std::size_t a = 0; a < moment.active.size(); ++a) {
-            const Sharing::Pace& pace = moment.paces[a];
-            if (pace.link == Sharing::nowhere) continue;
+            const LinkSharing::Pace& pace = moment.paces[a];
+            if (pace.link == LinkSharing::nowhere) continue;
             const auto passes = [&](std::size_t b) {
                 const std::size_t q = moment.active[b];
                 return b == a ? 0
@@ -314,7 +125,7 @@ class DriftingPhases {
             Moment& moment = moments[s];
             for (std::size_t j = 0; j < n; ++j) {
                 const std::size_t part = part_in(digit(s, j), j);
-                if (part != Sharing::nowhere) moment.active.push_back(part);
+                if (part != LinkSharing::nowhere) moment.active.push_back(part);
             }
             find_paces(moment);
             for (std::size_t a = 0; a < moment.active.size(); ++a) {
@@ -446,7 +257,7 @@ class DriftingPhases {
 
     std::vector<const StepTraffic*> jobs_;
     std::vector<double> pause_s_;
-    Sharing sharing_;
+    LinkSharing sharing_;
     std::vector<double> slowdown_;            // by part
     std::vector<std::vector<double>> blame_;  // by part and job
 };
@@ -600,138 +411,6 @@ std::vector<SharedLinks::Member> SharedLinks::settle() {
         out.push_back(job);
     }
     return out;
-}
-
-// ---- step by step ----
-
-namespace {
-
-class JointWindow {
-  public:
-    JointWindow(std::span<const StepTraffic> jobs, std::span<const double> offset_s,
-                const WindowLength& length)
-        : jobs_(jobs),
-          length_(length),
-          sharing_(pointers_to(jobs)),
-          running_(jobs.size()),
-          jitter_(length.seed, 0, "computing in a joint window") {
-        for (std::size_t j = 0; j < jobs.size(); ++j) {
-            begin_step(j);
-            running_[j].computing_s += offset_s[j];
-            running_[j].began_s = offset_s[j];
-        }
-    }
-
-    bool finished() const {
-        return std::all_of(running_.begin(), running_.end(),
-                           [&](const Running& r) { return r.done >= length_.steps; });
-    }
-
-    // To the next instant at which a job begins something else.
-    void advance() {
-        set_paces();
-        const double next = until_next();
-        now_ += next;
-        for (std::size_t j = 0; j < running_.size(); ++j) spend(j, next);
-    }
-
-    std::vector<double> mean_steps_s() const {
-        std::vector<double> out;
-        for (const Running& r : running_)
-            out.push_back(r.sum_s / static_cast<double>(length_.steps - length_.warm_up));
-        return out;
-    }
-
-  private:
-    struct Running {
-        std::size_t part = Sharing::nowhere;  // that it sends; else it computes alone
-        double computing_s = 0;               // left of this part
-        double sending_s = 0;                 // likewise, at the pace that it has alone
-        double began_s = 0;
-        std::int64_t done = 0;
-        double sum_s = 0;
-        double pace = 1;
-    };
-
-    static std::vector<const StepTraffic*> pointers_to(std::span<const StepTraffic> jobs) {
-        std::vector<const StepTraffic*> out;
-        for (const StepTraffic& job : jobs) out.push_back(&job);
-        return out;
-    }
-
-    // What hides a part, so that slowed down very much it costs what the step model says.
-    double beside_s(std::size_t p) const {
-        const TrafficPart& traffic = *sharing_.parts()[p].traffic;
-        const double most = traffic_slowdowns().back();
-        return std::max(traffic.busy_s, most * traffic.busy_s - traffic.longer_at(most));
-    }
-
-    void begin_step(std::size_t j) {
-        double bare = jobs_[j].step_s;
-        for (std::size_t p = sharing_.first(j); p < sharing_.first(j + 1); ++p) bare -= beside_s(p);
-        running_[j].part = Sharing::nowhere;
-        running_[j].computing_s = std::max(0.0, bare * (1 + length_.jitter * jitter_.normal()));
-    }
-
-    void set_paces() {
-        active_.clear();
-        for (const Running& r : running_) {
-            if (r.sending_s > 0) active_.push_back(r.part);
-        }
-        sharing_.paces(active_, paces_);
-        for (std::size_t a = 0; a < active_.size(); ++a) {
-            running_[sharing_.parts()[active_[a]].job].pace = paces_[a].share;
-        }
-    }
-
-    double until_next() const {
-        double next = std::numeric_limits<double>::infinity();
-        for (const Running& r : running_) {
-            if (r.computing_s > 0) next = std::min(next, r.computing_s);
-            if (r.sending_s > 0) next = std::min(next, r.sending_s / r.pace);
-            if (r.computing_s <= 0 && r.sending_s <= 0) next = 0;
-        }
-        return next;
-    }
-
-    void spend(std::size_t j, double time) {
-        Running& r = running_[j];
-        const auto take = [time](double& left, double pace) {
-            left = left - time * pace > 1e-12 ? left - time * pace : 0;
-        };
-        take(r.computing_s, 1);
-        take(r.sending_s, r.pace);
-        if (r.computing_s > 0 || r.sending_s > 0) return;
-        const std::size_t following = r.part == Sharing::nowhere ? sharing_.first(j) : r.part + 1;
-        if (following < sharing_.first(j + 1)) {
-            r.part = following;
-            r.sending_s = sharing_.parts()[following].traffic->busy_s;
-            r.computing_s = beside_s(following) > r.sending_s ? beside_s(following) : 0;
-            return;
-        }
-        if (r.done >= length_.warm_up && r.done < length_.steps) r.sum_s += now_ - r.began_s;
-        ++r.done;
-        r.began_s = now_;
-        begin_step(j);
-    }
-
-    std::span<const StepTraffic> jobs_;
-    WindowLength length_;
-    Sharing sharing_;
-    std::vector<Running> running_;
-    RandomStream jitter_;
-    double now_ = 0;
-    std::vector<std::size_t> active_;
-    std::vector<Sharing::Pace> paces_;
-};
-
-}  // namespace
-
-std::vector<double> joint_window(std::span<const StepTraffic> jobs,
-                                 std::span<const double> offset_s, const WindowLength& length) {
-    JointWindow window(jobs, offset_s, length);
-    while (!window.finished()) window.advance();
-    return window.mean_steps_s();
 }
 
 }  // namespace railyard

@@ -95,16 +95,4 @@ class SharedLinks {
 
 constexpr double step_tolerance = 1e-3;
 
-// The same jobs in a window in which each step of each is simulated: first the computing that nothing
-// hides, then each part in turn with what it hides behind. `offset_s`: when each job's first step begins.
-// Mean seconds of the steps of each job.
-struct WindowLength {
-    std::int64_t warm_up = 20;  // steps of each job that don't count
-    std::int64_t steps = 120;   // of each, these included
-    double jitter = 0;          // standard deviation of a step's bare computing over its mean
-    std::uint64_t seed = 0;
-};
-std::vector<double> joint_window(std::span<const StepTraffic> jobs,
-                                 std::span<const double> offset_s, const WindowLength& length);
-
 }  // namespace railyard

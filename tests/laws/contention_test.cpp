@@ -8,6 +8,7 @@
 
 #include "models/campaign/campaign.h"
 #include "models/campaign/world_steps.h"
+#include "tests/joint_window.h"
 
 using namespace railyard;
 

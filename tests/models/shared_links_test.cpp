@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "tests/joint_window.h"
+
 using namespace railyard;
 
 namespace {

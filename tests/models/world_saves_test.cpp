@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "models/campaign/campaign.h"
+#include "tests/joint_window.h"
 #include "tests/models/small_world.h"
 
 using namespace railyard;
