@@ -87,7 +87,6 @@ class DescriptionReader {
   private:
     void read_keys(Section& section, const char* key, const char* doc,
                    std::vector<KeyTemplate>& out);
-    void read_values(Section& section, Open& open);
     RowTest read_test(Section& section, bool needed);
     void read_parts();
     void read_sums();
