@@ -7,38 +7,36 @@
 namespace railyard {
 
 bool PacketWaits::stopped(std::size_t s) const {
-    const auto& port = engine_.ports_[link_of(s)];
-    return ((unsigned{port.paused} & ~unsigned{port.unpausable}) >> (s % engine_.class_count_) &
-            1) != 0;
+    return (ports_.port(ports_.link_of(s)).stopped() >> ports_.class_of(s) & 1) != 0;
 }
 
 // For every packet that is queued at a switch for one of `outs` (1): call(slot it came by, slot, packet).
 template <class Call>
 void PacketWaits::each_waiting(const std::vector<std::uint8_t>& outs, Call call) const {
-    for (std::size_t s = 0; s < engine_.queues_.size(); ++s) {
-        if (outs[s] == 0 || engine_.ports_[link_of(s)].at_nic) continue;
-        for (std::uint32_t id = engine_.queues_[s].head; id != PacketEngine::none;
-             id = engine_.packets_.next(id)) {
-            const Packet& packet = engine_.packets_[id];
-            call(engine_.slot(engine_.last_link(packet), packet.traffic_class), s, packet);
+    for (std::size_t s = 0; s < ports_.slots(); ++s) {
+        if (outs[s] == 0 || ports_.port(ports_.link_of(s)).at_nic) continue;
+        for (std::uint32_t id = ports_.queue(s).head; id != PacketRun::none;
+             id = packets_.next(id)) {
+            const Packet& packet = packets_[id];
+            call(ports_.slot(packets_.last_link(packet), packet.traffic_class), s, packet);
         }
     }
 }
 
 // Whether what stops a slot goes on, given whether the switch at its end would have room.
 bool PacketWaits::stays_stopped(std::size_t s, bool room) const {
-    const bool full = engine_.to_nic_[link_of(s)] == 0 && !room;
-    if (has_credits(s)) return full || engine_.ingress_[s].xoff || engine_.pauses_[s].muted;
+    const bool full = ports_.to_switch(ports_.link_of(s)) && !room;
+    if (has_credits(s)) return full || ports_.share(s).xoff || links_.pauses.muted(s);
     // XON may be on its way; and the pauses of one who is mute run out.
-    if (!engine_.ingress_[s].xoff || engine_.pauses_[s].muted) return false;
-    return full || engine_.to_nic_[link_of(s)] != 0;
+    if (!ports_.share(s).xoff || links_.pauses.muted(s)) return false;
+    return full || !ports_.to_switch(ports_.link_of(s));
 }
 
 // Slots that stay stopped even when everything else has drained. Found by taking back: all
 // that are stopped; less those whose receivers would let them go on if only what waits for the rest were
 // left; until that takes back none.
 std::vector<std::uint8_t> PacketWaits::frozen() const {
-    std::vector<std::uint8_t> frozen(engine_.queues_.size());
+    std::vector<std::uint8_t> frozen(ports_.slots());
     for (std::size_t s = 0; s < frozen.size(); ++s) frozen[s] = stopped(s) ? 1 : 0;
     for (bool changed = true; changed;) {
         changed = false;
@@ -46,23 +44,24 @@ std::vector<std::uint8_t> PacketWaits::frozen() const {
         std::vector<std::int64_t> blocks(frozen.size());
         each_waiting(frozen, [&](std::size_t in, std::size_t, const Packet& packet) {
             bytes[in] += packet.bytes;
-            blocks[in] += engine_.spec_.credits.blocks(packet.bytes);
+            blocks[in] += links_.credits.blocks(packet);
         });
-        std::vector<SwitchBuffer> buffers = engine_.buffers_;
-        auto shares = engine_.ingress_;
+        std::vector<SwitchBuffer> buffers = ports_.buffers();
+        auto shares = ports_.shares();
         std::vector<std::int64_t> drained(shares.size());
         for (std::size_t s = 0; s < shares.size(); ++s) {
             if (has_credits(s)) continue;
             drained[s] = shares[s].bytes + shares[s].headroom_bytes - bytes[s];
             if (drained[s] > 0)
-                buffers[engine_.links_[link_of(s)].to].release(shares[s], drained[s]);
+                buffers[ports_.link(ports_.link_of(s)).to].release(shares[s], drained[s]);
         }
         for (std::size_t s = 0; s < frozen.size(); ++s) {
             if (frozen[s] == 0) continue;
             const bool room =
-                has_credits(s) ? engine_.credits_[s].total() - blocks[s] >= engine_.blocks_needed(s)
-                               : drained[s] > 0 &&  // a switch looks when one leaves
-                                     buffers[engine_.links_[link_of(s)].to].may_resume(shares[s]);
+                has_credits(s)
+                    ? links_.credits.has_room(s, blocks[s])
+                    : drained[s] > 0 &&  // a switch looks when one leaves
+                          buffers[ports_.link(ports_.link_of(s)).to].may_resume(shares[s]);
             if (!stays_stopped(s, room)) {
                 frozen[s] = 0;
                 changed = true;
@@ -114,7 +113,7 @@ std::vector<LinkId> PacketWaits::deadlock() const {
                 auto at = path.begin();
                 while (at->s != next) ++at;
                 for (; at != path.end(); ++at) {
-                    cycle.push_back(link_of(at->s));
+                    cycle.push_back(ports_.link_of(at->s));
                 }
                 return cycle;
             }
@@ -126,23 +125,23 @@ std::vector<LinkId> PacketWaits::deadlock() const {
 std::vector<LinkId> PacketWaits::pauser_chain(LinkId link, int traffic_class) const {
     std::vector<LinkId> chain = {link};
     const auto c = static_cast<std::size_t>(traffic_class);
-    std::vector<std::uint8_t> outs(engine_.queues_.size());
-    for (LinkId l = 0; l < engine_.links_.size(); ++l) outs[engine_.slot(l, traffic_class)] = 1;
+    std::vector<std::uint8_t> outs(ports_.slots());
+    for (LinkId l = 0; l < ports_.links(); ++l) outs[ports_.slot(l, c)] = 1;
     // What waits, by the slot that it came by and the one that it goes out by.
     std::map<std::pair<std::size_t, std::size_t>, std::int64_t> waiting;
     each_waiting(outs, [&](std::size_t in, std::size_t out, const Packet& packet) {
         waiting[{in, out}] += packet.bytes;
     });
     for (;;) {
-        const std::size_t s = chain.back() * engine_.class_count_ + c;
-        if (!stopped(s) || engine_.to_nic_[chain.back()] != 0) return chain;
+        const std::size_t s = ports_.slot(chain.back(), c);
+        if (!stopped(s) || !ports_.to_switch(chain.back())) return chain;
         std::int64_t most = 0;
         LinkId next = 0;
         for (auto at = waiting.lower_bound({s, 0}); at != waiting.end() && at->first.first == s;
              ++at) {
             if (at->second <= most) continue;
             most = at->second;
-            next = link_of(at->first.second);
+            next = ports_.link_of(at->first.second);
         }
         if (most == 0) return chain;
         const bool again = std::find(chain.begin(), chain.end(), next) != chain.end();

@@ -12,7 +12,8 @@ namespace railyard {
 
 class PacketWaits {
   public:
-    explicit PacketWaits(const PacketEngine& engine) : engine_(engine) {}
+    explicit PacketWaits(const PacketEngine& engine)
+        : links_(engine.links()), ports_(links_.ports), packets_(engine.packets()) {}
 
     // Paused links each of which waits for the next, and the last for the first: a cyclic buffer dependency.
     // They stay paused even when all has drained that can. Empty: there is none.
@@ -28,10 +29,11 @@ class PacketWaits {
     void each_waiting(const std::vector<std::uint8_t>& outs, Call call) const;
     bool stays_stopped(std::size_t s, bool room) const;
     std::vector<std::uint8_t> frozen() const;
-    LinkId link_of(std::size_t s) const { return static_cast<LinkId>(s / engine_.class_count_); }
-    bool has_credits(std::size_t s) const { return engine_.has_credits(s % engine_.class_count_); }
+    bool has_credits(std::size_t s) const { return ports_.has_credits(ports_.class_of(s)); }
 
-    const PacketEngine& engine_;
+    const PacketLinks& links_;
+    const PacketPorts& ports_;
+    const PacketPool& packets_;
 };
 
 }  // namespace railyard

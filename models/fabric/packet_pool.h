@@ -1,5 +1,6 @@
 #pragma once
-// The packets of an engine, by number. A number is used again once its packet is gone.
+// The packets of an engine, by number, and the paths that they take. A number is used again once its packet
+// is gone.
 //
 // Packets that keep to their flow's path are four to a cache line. Where packets choose their way, a packet
 // has a line of its own, with all that a switch needs of it: its way, and the packet behind it in its queue.
@@ -11,10 +12,23 @@
 #include <vector>
 
 #include "models/fabric/cache_lines.h"
+#include "models/fabric/congestion.h"
 #include "models/fabric/topology.h"
+#include "models/fabric/unordered_delivery.h"
 #include "sim/check.h"
 
 namespace railyard {
+
+constexpr std::uint8_t flag_ack = 1;
+constexpr std::uint8_t flag_marked = 2;  // data: congestion experienced; ACK: CNP
+constexpr std::uint8_t flag_nack = 4;
+constexpr std::uint8_t flag_asks = 8;      // to be acknowledged at once
+constexpr std::uint8_t flag_trimmed = 16;  // data: its header alone
+// On a trimmed packet, and the report of one: that was on the last link.
+constexpr std::uint8_t flag_last_hop = flag_asks;
+// On a header that no switch has cut off: its sender asks what has come.
+constexpr std::uint8_t flag_request = flag_nack;
+constexpr int routing_shift = 5;  // above it a data packet's routing
 
 // `place` is that of the next link to take: along the paths of flows, forwards over its links, then backwards
 // over their reverses; or, with `own_way`, in the packet's own way.
@@ -42,16 +56,24 @@ struct alignas(cache_line) ChoosingPacket {
 };
 static_assert(sizeof(ChoosingPacket) == cache_line);
 
+// What packets remember.
+struct PacketMemory {
+    bool times = false;      // when they were sent
+    bool notes = false;      // of an acknowledgement: what has come
+    bool telemetry = false;  // what switches wrote into them
+    bool wanted = false;     // what they say to their receiver
+    bool reports = false;    // an acknowledgement's `number` is that of a report
+};
+
 class PacketPool {
   public:
     static constexpr std::uint32_t none = UINT32_MAX;
     static constexpr std::uint32_t own_way = std::uint32_t{1} << 31;
 
-    // Packets remember when they were sent; acknowledgements what has come. While there is none.
-    void keep(bool times, bool notes) {
+    // While there is none.
+    void keep(const PacketMemory& memory) {
         RY_CHECK(size() == 0);
-        times_ = times;
-        notes_ = notes;
+        memory_ = memory;
     }
     // From now on packets may choose their way. While there is none.
     void let_choose() {
@@ -62,18 +84,27 @@ class PacketPool {
     bool may_choose() const { return choose_; }
     std::size_t size() const { return choose_ ? choosing_.size() : packets_.size(); }
 
-    // Its number is size() - 1.
-    void add() {
-        if (choose_) {
-            choosing_.emplace_back();
-            first_ = reinterpret_cast<std::byte*>(choosing_.data());
-        } else {
-            packets_.emplace_back();
-            next_.push_back(none);
-            if (times_) sent_at_.emplace_back();
-            if (notes_) note_.emplace_back();
-            first_ = reinterpret_cast<std::byte*>(packets_.data());
+    std::uint32_t take() {
+        if (free_ == none) return add();
+        const std::uint32_t id = free_;
+        free_ = next(id);
+        return id;
+    }
+    // With the report that it has.
+    void free(std::uint32_t id) {
+        const Packet& packet = (*this)[id];
+        if (memory_.reports && (packet.flags & flag_ack) != 0) {
+            free_reports_.push_back(packet.number);
         }
+        next(id) = free_;
+        free_ = id;
+    }
+    // Another one, which remembers the same.
+    std::uint32_t copy(std::uint32_t id);
+    // For each that is free: call(number).
+    template <class Call>
+    void each_free(const Call& call) const {
+        for (std::uint32_t id = free_; id != none; id = next(id)) call(id);
     }
     Packet& operator[](std::uint32_t id) { return *reinterpret_cast<Packet*>(address(id)); }
     const Packet& operator[](std::uint32_t id) const {
@@ -99,21 +130,35 @@ class PacketPool {
     // Where packets may choose.
     ChoosingPacket& choosing(std::uint32_t id) { return choosing_[id]; }
     const ChoosingPacket& choosing(std::uint32_t id) const { return choosing_[id]; }
+    // One place for each hop, where packets remember telemetry.
+    std::size_t telemetry_hops() const { return telemetry_hops_; }
+    void widen_telemetry(std::size_t hops);
+    HopTelemetry* telemetry(std::uint32_t id) { return telemetry_.data() + id * telemetry_hops_; }
+    bool keeps_times() const { return memory_.times; }
+    bool tells_receivers() const { return memory_.wanted; }
+    std::int64_t& wanted(std::uint32_t id) { return wanted_[id]; }
+    DeliveryReport& report(std::uint32_t number) { return reports_[number]; }
+    std::uint32_t take_report();
     // All but their places in a queue.
-    void swap(std::uint32_t a, std::uint32_t b) {
-        if (!choose_) {
-            std::swap(packets_[a], packets_[b]);
-            if (times_) std::swap(sent_at_[a], sent_at_[b]);
-            return;
-        }
-        std::swap(choosing_[a], choosing_[b]);
-        std::swap(choosing_[a].next, choosing_[b].next);
+    void swap(std::uint32_t a, std::uint32_t b);
+
+    // A path to follow there and back; its first place.
+    std::uint32_t add_path(const std::vector<LinkId>& path);
+    const LinkId& link_at(std::size_t place) const { return paths_[place]; }
+    // Where the next link is that a packet of the pool takes; before it the last one that it took.
+    const LinkId* place_of(const Packet& packet) const {
+        if ((packet.place & own_way) == 0) return &paths_[packet.place];
+        const auto& choosing = reinterpret_cast<const ChoosingPacket&>(packet);
+        return &choosing.way[packet.place - own_way];
     }
+    LinkId next_link(const Packet& packet) const { return *place_of(packet); }
+    LinkId last_link(const Packet& packet) const { return *(place_of(packet) - 1); }
 
   private:
+    std::uint32_t add();
+
+    PacketMemory memory_;
     bool choose_ = false;
-    bool times_ = false;
-    bool notes_ = false;
     int shift_ = 4;
     std::byte* first_ = nullptr;
     CacheLines<Packet> packets_;
@@ -121,6 +166,13 @@ class PacketPool {
     std::vector<std::int64_t> sent_at_;
     std::vector<std::uint32_t> note_;
     CacheLines<ChoosingPacket> choosing_;
+    std::uint32_t free_ = none;            // the first of a list of them
+    std::vector<HopTelemetry> telemetry_;  // of each packet, telemetry_hops_ places
+    std::size_t telemetry_hops_ = 0;
+    std::vector<std::int64_t> wanted_;
+    std::vector<DeliveryReport> reports_;
+    std::vector<std::uint32_t> free_reports_;
+    std::vector<LinkId> paths_;
 };
 
 }  // namespace railyard

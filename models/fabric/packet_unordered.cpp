@@ -1,10 +1,10 @@
-// PacketEngine: trimming, and flows whose packets may come in any order (Ultra Ethernet).
+#include "models/fabric/packet_unordered.h"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "models/fabric/packet_engine.h"
+#include "models/fabric/packet_senders.h"
 
 namespace railyard {
 
@@ -16,135 +16,105 @@ std::int64_t round_trips(std::int64_t one, double count) {
 
 }  // namespace
 
-// ---- switches ----
-
-// A packet finds no room in the queue of `out` or in its switch's buffer.
-void PacketEngine::trim_one(LinkId in, LinkId out, std::uint32_t id) {
-    constexpr double of_last = 0.5;
-    if (!trimming_.chance(of_last) || !put_in_place_of_last(in, out, id)) return trim(out, id);
-    trim(out, id);  // what was the last
+UnorderedRecovery::UnorderedRecovery(PacketRun& run, PacketLinks& links, PacketSenders& pairs,
+                                     Congestion& congestion)
+    : run_(run), links_(links), pairs_(pairs), congestion_(congestion) {
+    if (!run_.unordered()) return;
+    run_.spec.entropy.seed = run_.spec.seed;
+    entropy_ = make_entropy_choice(run_.spec.entropy);
 }
 
-// The last packet of a queue and this one change places. False: there is none, or no room for this one.
-bool PacketEngine::put_in_place_of_last(LinkId in, LinkId out, std::uint32_t id) {
-    const std::size_t c = packets_[id].traffic_class;
-    Queue& queue = queues_[out * class_count_ + c];
-    if (queue.head == none) return false;
-    SwitchBuffer& buffer = buffers_[ports_[out].from];
-    if (!buffer.admit(ingress_[in * class_count_ + c], packets_[id].bytes)) return false;
-    const std::uint32_t last = queue.tail;
-    queue.bytes += packets_[id].bytes - packets_[last].bytes;
-    const LinkId its_in = last_link(packets_[last]);
-    buffer.release(ingress_[its_in * class_count_ + c], packets_[last].bytes);
-    packets_.swap(id, last);
-    if (!wanted_.empty()) std::swap(wanted_[id], wanted_[last]);
-    return true;
-}
-
-// The header goes on among the acknowledgements, whose class goes first.
-void PacketEngine::trim(LinkId out, std::uint32_t id) {
-    Packet& packet = packets_[id];
-    ++totals_.trimmed;
-    packet.flags = static_cast<std::uint8_t>((packet.flags | flag_trimmed) & ~flag_last_hop);
-    if (to_nic_[out] != 0) {
-        ++totals_.trimmed_last_hop;
-        packet.flags |= flag_last_hop;
+void UnorderedRecovery::add(PacketRouting routing) {
+    const OrderLossSpec& spec = run_.spec.order_loss;
+    if (routing == PacketRouting::entropy) {
+        entropy_->start(static_cast<std::uint32_t>(senders_.size()));
     }
-    packet.bytes = static_cast<std::uint16_t>(spec_.trimming.bytes);
-    packet.traffic_class = static_cast<std::uint8_t>(spec_.ack_class);
-    if (send_at_once(out, id)) return;
-    const std::size_t s = slot(out, packet.traffic_class);
-    const LinkId in = last_link(packet);
-    if (queues_[s].bytes + packet.bytes > spec_.lossy_queue_bytes ||
-        !buffers_[ports_[out].from].admit(ingress_[slot(in, packet.traffic_class)], packet.bytes)) {
-        return lose(id, totals_.lost_lossy);
-    }
-    enqueue(out, id);
+    senders_.emplace_back(run_.spec.recovery_window, spec.enabled);
+    requested_at_.push_back(INT64_MIN / 2);
+    if (spec.enabled) recovering_.push_back({0, 0, PacketRun::unset, spec.round_trip.count()});
 }
 
-// ---- the sender ----
-
-// A packet of `flow`, the first time or again, is about to leave. An acknowledgement is asked for when
-// no other packet will follow soon.
-void PacketEngine::send_unordered(std::uint32_t id) {
-    Packet& packet = packets_[id];
+// An acknowledgement is asked for when no other packet will follow soon.
+void UnorderedRecovery::send(std::uint32_t id) {
+    Packet& packet = run_.packets[id];
     const std::uint32_t flow = packet.flow;
-    Flow& f = flows_[flow];
-    UnorderedSender& sender = unordered_senders_[flow];
+    QueuePair& f = pairs_.pair(flow);
+    UnorderedSender& sender = senders_[flow];
     const bool again = f.to_send < f.sent;
     const bool alone = f.sent == f.acknowledged;
     const auto entropy =
-        static_cast<std::uint16_t>(f.routing == PacketRouting::entropy ? packets_.note(id) : 0);
-    sender.send(f.to_send, entropy, packet.bytes, now_, again);
+        static_cast<std::uint16_t>(f.routing == PacketRouting::entropy ? run_.packets.note(id) : 0);
+    sender.send(f.to_send, entropy, packet.bytes, run_.now, again);
     if (again) {
-        ++totals_.retransmitted;
+        ++run_.totals.retransmitted;
     } else {
         f.sent = f.to_send + 1;
     }
     tell_receiver(id);
-    aim(flow);
-    if (again || f.to_send == f.packets || window_is_full(flow)) packet.flags |= flag_asks;
-    if (f.timeout_at == unset) await_oldest(flow);
-    if (spec_.order_loss.enabled && alone) await_probe(flow);
+    pairs_.aim(flow);
+    if (again || f.to_send == f.packets || pairs_.window_is_full(flow)) packet.flags |= flag_asks;
+    if (f.timeout_at == PacketRun::unset) await_oldest(flow);
+    if (run_.spec.order_loss.enabled && alone) await_probe(flow);
 }
 
 // Asks for news: what has timed out must wait for the window or for credit, and nothing may be under way that
 // would bring news of either.
-void PacketEngine::request(std::uint32_t flow) {
-    Rarely& rarely = rarely_[flow];
-    if (spec_.request_gap.count() == 0 || now_ - rarely.requested_at < spec_.request_gap.count()) {
+void UnorderedRecovery::request(std::uint32_t flow) {
+    if (run_.spec.request_gap.count() == 0 ||
+        run_.now - requested_at_[flow] < run_.spec.request_gap.count()) {
         return;
     }
-    rarely.requested_at = now_;
+    requested_at_[flow] = run_.now;
     send_header(flow, false);
 }
 
 // A header by itself, which the receiver answers: among the acknowledgements, or where the data wait.
-void PacketEngine::send_header(std::uint32_t flow, bool with_data) {
-    const Flow& f = flows_[flow];
-    const LinkId link = paths_[f.first];
-    const std::uint32_t id = new_packet(
-        link, {f.first, flow, f.to_send, static_cast<std::uint16_t>(spec_.ack_bytes),
-               with_data ? f.traffic_class : static_cast<std::uint8_t>(spec_.ack_class),
+void UnorderedRecovery::send_header(std::uint32_t flow, bool with_data) {
+    const QueuePair& f = pairs_.pair(flow);
+    const LinkId link = run_.packets.link_at(f.first);
+    const std::uint32_t id = pairs_.new_packet(
+        link, {f.first, flow, f.to_send, static_cast<std::uint16_t>(run_.spec.ack_bytes),
+               with_data ? f.traffic_class : static_cast<std::uint8_t>(run_.spec.ack_class),
                static_cast<std::uint8_t>(with_data ? flag_request : flag_trimmed | flag_request)});
     tell_receiver(id);
-    if (!send_at_once(link, id)) enqueue(link, id);
+    links_.send(link, id);
 }
 
-void PacketEngine::tell_receiver(std::uint32_t id) {
-    if (wanted_.empty()) return;
-    const std::uint32_t flow = packets_[id].flow;
-    wanted_[id] = congestion_->wanted(flow, unordered_senders_[flow].sent_bytes(), backlog_of(flow),
-                                      turns_of(flow));
+void UnorderedRecovery::tell_receiver(std::uint32_t id) {
+    if (!run_.packets.tells_receivers()) return;
+    const std::uint32_t flow = run_.packets[id].flow;
+    run_.packets.wanted(id) =
+        congestion_.wanted(flow, senders_[flow].sent_bytes(), backlog_of(flow), turns_of(flow));
 }
 
 // Bytes on the wire that are to be sent, for the first time or again.
-std::int64_t PacketEngine::backlog_of(std::uint32_t flow) const {
-    const Flow& f = flows_[flow];
-    return (std::int64_t{f.packets - f.sent} + unordered_senders_[flow].lost_count()) *
-           (spec_.payload_bytes + spec_.header_bytes);
+std::int64_t UnorderedRecovery::backlog_of(std::uint32_t flow) const {
+    const QueuePair& f = pairs_.pair(flow);
+    return (std::int64_t{f.packets - f.sent} + senders_[flow].lost_count()) * run_.full_packet();
 }
 
 // How many flows of its NIC wait to send; this one, which does not wait now, counts too.
-std::int64_t PacketEngine::turns_of(std::uint32_t flow) const {
-    const Flow& f = flows_[flow];
-    return 1 + static_cast<std::int64_t>(turns_[slot(paths_[f.first], f.traffic_class)].size());
+std::int64_t UnorderedRecovery::turns_of(std::uint32_t flow) const {
+    const QueuePair& f = pairs_.pair(flow);
+    return 1 +
+           static_cast<std::int64_t>(
+               links_.ports.turns(links_.ports.slot(run_.packets.link_at(f.first), f.traffic_class))
+                   .size());
 }
 
-// Acknowledgements and reports of trimmed packets. The latter make a packet lost.
-void PacketEngine::receive_report(std::uint32_t id) {
-    const Packet packet = packets_[id];
+void UnorderedRecovery::hear(std::uint32_t id) {
+    const Packet packet = run_.packets[id];
     const std::uint32_t flow = packet.flow;
-    Flow& f = flows_[flow];
-    if (f.phase != Phase::moving) return free_packet(id);
-    const DeliveryReport& report = reports_[packet.number];
+    QueuePair& f = pairs_.pair(flow);
+    if (f.phase != QueuePair::Phase::moving) return run_.packets.free(id);
+    const DeliveryReport& report = run_.packets.report(packet.number);
     f.acknowledged = std::max(f.acknowledged, report.next);
-    UnorderedSender& sender = unordered_senders_[flow];
+    UnorderedSender& sender = senders_[flow];
     Acknowledgement ack;
-    ack.now = now();
+    ack.now = run_.time();
     ack.congestion = (packet.flags & flag_marked) != 0;
     const auto bytes_of = [&](std::uint32_t number) {
-        return payload_of(f, number).first + spec_.header_bytes;
+        return pairs_.payload_of(f, number).first + run_.spec.header_bytes;
     };
     ack.came_bytes = sender.heard(f.acknowledged, report, bytes_of);
     if (ack.came_bytes > 0) f.retries = 0;
@@ -154,87 +124,89 @@ void PacketEngine::receive_report(std::uint32_t id) {
         ack.last_hop = (packet.flags & flag_last_hop) != 0;
     }
     ack.sent_bytes = sender.sent_bytes();
-    if (!wanted_.empty()) ack.wanted_bytes = wanted_[id];
-    const Picoseconds round_trip(round_trips_wanted_ ? now_ - packets_.sent_at(id) : 0);
+    if (run_.packets.tells_receivers()) ack.wanted_bytes = run_.packets.wanted(id);
+    const Picoseconds round_trip(run_.packets.keeps_times() ? run_.now - run_.packets.sent_at(id)
+                                                            : 0);
     if (!report.answers_request) {
         ack.round_trip = round_trip;
         if (f.routing == PacketRouting::entropy) tell_of_path(id, round_trip);
     }
-    if (spec_.order_loss.enabled) lose_by_order(flow, report, round_trip);
+    if (run_.spec.order_loss.enabled) lose_by_order(flow, report, round_trip);
     ack.under_way_bytes = sender.under_way_bytes();
     const double rate_before = f.pace.bits_per_s;
-    if (!follows_marks_alone_) {
-        congestion_->acknowledged(flow, ack, f.pace);
-        follow_pace(flow, rate_before);
+    if (!pairs_.follows_marks_alone()) {
+        congestion_.acknowledged(flow, ack, f.pace);
+        pairs_.follow_pace(flow, rate_before);
     }
-    aim(flow);
+    pairs_.aim(flow);
     await_oldest(flow);
-    free_packet(id);
-    if (f.acknowledged >= f.oldest_ends) end_flows(flow);
-    offer(flow);
+    run_.packets.free(id);
+    pairs_.move_on(flow);
 }
 
 // The last link says nothing of the path before it.
-void PacketEngine::tell_of_path(std::uint32_t id, Picoseconds round_trip) {
-    const Packet& packet = packets_[id];
-    const bool late = spec_.late_round_trip.count() > 0 && round_trip > spec_.late_round_trip;
+void UnorderedRecovery::tell_of_path(std::uint32_t id, Picoseconds round_trip) {
+    const Packet& packet = run_.packets[id];
+    const bool late =
+        run_.spec.late_round_trip.count() > 0 && round_trip > run_.spec.late_round_trip;
     PathNews news = late || (packet.flags & flag_marked) != 0 ? PathNews::marked : PathNews::good;
     const bool trimmed = (packet.flags & flag_nack) != 0;
     if (trimmed && (packet.flags & flag_last_hop) == 0) news = PathNews::trimmed;
-    entropy_->heard(packet.flow, static_cast<std::uint16_t>(packets_.note(id)), news, now());
+    entropy_->heard(packet.flow, static_cast<std::uint16_t>(run_.packets.note(id)), news,
+                    run_.time());
 }
 
 // Its timeout is that of the packet under way which was sent first. While nothing comes back, what is sent
 // again has twice as long after each that has passed for the packet that the receiver waits for.
-void PacketEngine::await_oldest(std::uint32_t flow) {
-    Flow& f = flows_[flow];
-    const UnorderedSender::Sent* oldest = unordered_senders_[flow].oldest();
-    if (oldest == nullptr || spec_.retransmission_timeout.count() == 0) {
-        f.timeout_at = unset;
+void UnorderedRecovery::await_oldest(std::uint32_t flow) {
+    QueuePair& f = pairs_.pair(flow);
+    const UnorderedSender::Sent* oldest = senders_[flow].oldest();
+    if (oldest == nullptr || run_.spec.retransmission_timeout.count() == 0) {
+        f.timeout_at = PacketRun::unset;
         return;
     }
-    std::int64_t timeout = spec_.retransmission_timeout.count();
-    for (int i = 0; oldest->again && i < f.retries; ++i) timeout *= spec_.timeout_growth;
+    std::int64_t timeout = run_.spec.retransmission_timeout.count();
+    for (int i = 0; oldest->again && i < f.retries; ++i) timeout *= run_.spec.timeout_growth;
     f.timeout_at = oldest->at + timeout;
-    await_timeout(flow);
+    pairs_.await_timeout(flow);
 }
 
-void PacketEngine::time_out_oldest(std::uint32_t flow) {
-    Flow& f = flows_[flow];
-    UnorderedSender& sender = unordered_senders_[flow];
+void UnorderedRecovery::time_out_oldest(std::uint32_t flow) {
+    QueuePair& f = pairs_.pair(flow);
+    UnorderedSender& sender = senders_[flow];
     const UnorderedSender::Sent* oldest = sender.oldest();
     if (oldest == nullptr) return;
-    ++totals_.timeouts;
+    ++run_.totals.timeouts;
     const UnorderedSender::Sent sent = *oldest;
     if (sent.number == f.acknowledged) {
-        if (f.retries == spec_.retries) return fail_queue_pair(flow);
+        if (f.retries == run_.spec.retries) return pairs_.fail(flow);
         ++f.retries;
     }
-    const std::int64_t bytes = payload_of(f, sent.number).first + spec_.header_bytes;
+    const std::int64_t bytes = pairs_.payload_of(f, sent.number).first + run_.spec.header_bytes;
     sender.lose(sent.number, bytes);
     if (f.routing == PacketRouting::entropy) {
-        entropy_->heard(flow, sent.entropy, PathNews::timed_out, now());
+        entropy_->heard(flow, sent.entropy, PathNews::timed_out, run_.time());
     }
-    if (!follows_marks_alone_) {
-        congestion_->timed_out(flow, {now(), f.acknowledged, f.sent, bytes}, f.pace);
+    if (!pairs_.follows_marks_alone()) {
+        congestion_.timed_out(flow, {run_.time(), f.acknowledged, f.sent, bytes}, f.pace);
     }
-    aim(flow);
+    pairs_.aim(flow);
     await_oldest(flow);
-    if (window_is_full(flow)) request(flow);
-    offer(flow);
+    if (pairs_.window_is_full(flow)) request(flow);
+    pairs_.offer(flow);
 }
 
 // See OrderLossSpec. `round_trip`: of the packet that `report` answers.
-void PacketEngine::lose_by_order(std::uint32_t flow, const DeliveryReport& report,
-                                 Picoseconds round_trip) {
-    const OrderLossSpec& spec = spec_.order_loss;
-    const Flow& f = flows_[flow];
+void UnorderedRecovery::lose_by_order(std::uint32_t flow, const DeliveryReport& report,
+                                      Picoseconds round_trip) {
+    const OrderLossSpec& spec = run_.spec.order_loss;
+    const QueuePair& f = pairs_.pair(flow);
     Recovering& recovering = recovering_[flow];
     if (!report.answers_request) {
         recovering.round_trip = std::min(recovering.round_trip, round_trip.count());
     }
     await_probe(flow);
-    const std::int64_t packet = spec_.payload_bytes + spec_.header_bytes;
+    const std::int64_t packet = run_.full_packet();
     const std::int64_t window = std::min(f.pace.window_bytes, spec.window_max_bytes);
     if (f.acknowledged >= recovering.ends) {
         const double many = std::min(spec.windows * static_cast<double>(window),
@@ -248,74 +220,36 @@ void PacketEngine::lose_by_order(std::uint32_t flow, const DeliveryReport& repor
     const auto end = static_cast<std::uint32_t>(
         std::min<std::int64_t>(recovering.ends, f.acknowledged + window / packet));
     for (std::uint32_t number = f.acknowledged; number < end; ++number) {
-        unordered_senders_[flow].lose_by_order(number,
-                                               payload_of(f, number).first + spec_.header_bytes);
+        senders_[flow].lose_by_order(number,
+                                     pairs_.payload_of(f, number).first + run_.spec.header_bytes);
     }
 }
 
 // There was news, or something to hear of. The event that is scheduled finds out whether it is due.
-void PacketEngine::await_probe(std::uint32_t flow) {
-    const OrderLossSpec& spec = spec_.order_loss;
+void UnorderedRecovery::await_probe(std::uint32_t flow) {
+    const OrderLossSpec& spec = run_.spec.order_loss;
     Recovering& recovering = recovering_[flow];
     recovering.probe_at =
-        now_ + (backlog_of(flow) > 0 ? round_trips(recovering.round_trip, spec.probe_busy)
-                                     : recovering.round_trip + spec.target.count());
+        run_.now + (backlog_of(flow) > 0 ? round_trips(recovering.round_trip, spec.probe_busy)
+                                         : recovering.round_trip + spec.target.count());
     if (recovering.probe_event <= recovering.probe_at) return;
     recovering.probe_event = recovering.probe_at;
-    schedule(recovering.probe_at, What::flow_probe, flow);
+    run_.schedule(recovering.probe_at, PacketEvent::flow_probe, flow);
 }
 
-void PacketEngine::on_probe(std::uint32_t flow) {
-    const Flow& f = flows_[flow];
+void UnorderedRecovery::probe(std::uint32_t flow) {
+    const QueuePair& f = pairs_.pair(flow);
     Recovering& recovering = recovering_[flow];
-    if (now_ != recovering.probe_event) return;
-    recovering.probe_event = unset;
-    if (f.phase != Phase::moving || f.sent == f.acknowledged) return;
-    if (now_ >= recovering.probe_at) {
+    if (run_.now != recovering.probe_event) return;
+    recovering.probe_event = PacketRun::unset;
+    if (f.phase != QueuePair::Phase::moving || f.sent == f.acknowledged) return;
+    if (run_.now >= recovering.probe_at) {
         send_header(flow, true);
         recovering.probe_at =
-            now_ + round_trips(recovering.round_trip, spec_.order_loss.probe_again);
+            run_.now + round_trips(recovering.round_trip, run_.spec.order_loss.probe_again);
     }
     recovering.probe_event = recovering.probe_at;
-    schedule(recovering.probe_at, What::flow_probe, flow);
-}
-
-// ---- the receiver ----
-
-std::uint32_t PacketEngine::take_report() {
-    if (free_reports_.empty()) {
-        reports_.emplace_back();
-        return static_cast<std::uint32_t>(reports_.size() - 1);
-    }
-    const std::uint32_t number = free_reports_.back();
-    free_reports_.pop_back();
-    return number;
-}
-
-void PacketEngine::receive_unordered(std::uint32_t id) {
-    const Packet& packet = packets_[id];
-    Flow& f = flows_[packet.flow];
-    UnorderedReceiver& receiver = unordered_receivers_[packet.flow];
-    std::uint8_t flags = packet.flags & flag_marked;
-    if ((packet.flags & flag_request) != 0) return acknowledge(id, flags);
-    if ((packet.flags & flag_trimmed) != 0) {
-        if (!receiver.has(packet.number, f.expected)) {
-            flags |= flag_nack | static_cast<std::uint8_t>(packet.flags & flag_last_hop);
-        }
-        return acknowledge(id, flags);
-    }
-    const bool first = receiver.first();
-    const bool fresh = receiver.take(packet.number, packet.bytes, f.expected);
-    if (fresh) f.received_bytes += packet.bytes - spec_.header_bytes;
-    const bool asks = (packet.flags & flag_asks) != 0;
-    if (asks) receiver.ask();
-    const bool owes = receiver.owes();
-    if (fresh && !first && !asks && !owes && flags == 0 &&
-        receiver.unreported_bytes() < spec_.ack_bytes_due) {
-        return free_packet(id);
-    }
-    receiver.reported();
-    acknowledge(id, flags);
+    run_.schedule(recovering.probe_at, PacketEvent::flow_probe, flow);
 }
 
 }  // namespace railyard

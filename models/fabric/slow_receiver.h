@@ -3,6 +3,10 @@
 // a busy memory): its receive buffer fills, and it stops its switch.
 
 #include <cstdint>
+#include <vector>
+
+#include "models/fabric/topology.h"
+#include "sim/units.h"
 
 namespace railyard {
 
@@ -13,14 +17,41 @@ struct ReceiveBuffer {
     std::int64_t xon_bytes = 128 * 1024;   // goes on at or below
 };
 
-struct SlowReceiver {
-    std::int64_t from = 0;
-    std::int64_t until = 0;
-    std::uint64_t ps_per_byte = 0;  // between them, in 2^-20 ps; else it takes all at once
-    std::uint32_t head = UINT32_MAX;
-    std::uint32_t tail = UINT32_MAX;  // of the packets in the buffer
-    std::int64_t bytes = 0;
-    std::uint8_t pausing = 0;  // classes
+class PacketPorts;
+struct PacketRun;
+
+class SlowReceivers {
+  public:
+    SlowReceivers(PacketRun& run, PacketPorts& ports) : run_(run), ports_(ports) {}
+
+    // The NIC at the end of `link` takes packets at no more than this rate between these instants.
+    void add(LinkId link, Bandwidth rate, Picoseconds from, Picoseconds until);
+    // A packet has come by such a link: it is taken at once, finds no room, or waits; and in the last case
+    // whether the class must be paused from now on.
+    enum class Arrival : std::uint8_t { passes, overflows, waits, waits_and_pauses };
+    Arrival arrive(LinkId link, std::uint32_t id);
+    // The packet that the host takes now, and the classes that need not be paused any more.
+    struct Taken {
+        std::uint32_t packet;
+        std::uint8_t resumed;
+    };
+    Taken take(LinkId link);
+
+  private:
+    struct Receiver {
+        std::int64_t from = 0;
+        std::int64_t until = 0;
+        std::uint64_t ps_per_byte = 0;  // between them, in 2^-20 ps; else it takes all at once
+        std::uint32_t head = UINT32_MAX;
+        std::uint32_t tail = UINT32_MAX;  // of the packets in the buffer
+        std::int64_t bytes = 0;
+        std::uint8_t pausing = 0;  // classes
+    };
+
+    PacketRun& run_;
+    PacketPorts& ports_;
+    std::vector<Receiver> receivers_;
+    std::vector<std::uint32_t> of_link_;  // empty: there is none
 };
 
 }  // namespace railyard

@@ -33,7 +33,7 @@ class TimingWheel {
     TimingWheel(int shift, int bits);
 
     // `time` must not be before that of the last event taken.
-    void push(std::int64_t time, std::uint32_t id, std::uint8_t kind) {
+    [[gnu::always_inline]] void push(std::int64_t time, std::uint32_t id, std::uint8_t kind) {
         const std::int64_t bucket = time >> shift_;
         if (static_cast<std::uint64_t>(bucket - next_bucket_) >= mask_) [[unlikely]] {
             return push_elsewhere({time, id, kind});
@@ -82,7 +82,7 @@ class TimingWheel {
     static bool is_full(std::uint32_t place) { return place % 8 == 7; }
     Slot& slot(std::uint32_t place) { return lines_[place / 8].slots[place % 8]; }
 
-    void put(std::int64_t bucket, const Event& event) {
+    [[gnu::always_inline]] void put(std::int64_t bucket, const Event& event) {
         std::uint32_t& place = places_[static_cast<std::uint64_t>(bucket) & mask_];
         if (is_full(place)) place = open_line(static_cast<std::uint64_t>(bucket) & mask_, place);
         const auto offset = static_cast<std::uint32_t>(event.time - (bucket << shift_));
