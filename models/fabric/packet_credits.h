@@ -2,14 +2,12 @@
 // InfiniBand's credits: of each link's virtual lanes, what their senders know of the room at the other end
 // (link_credits.h), who waits for it and for how long.
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "models/fabric/link_credits.h"
 #include "models/fabric/packet_pauses.h"
-#include "models/fabric/packet_ports.h"
 
 namespace railyard {
 

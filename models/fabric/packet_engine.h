@@ -18,9 +18,7 @@
 #include "models/fabric/congestion.h"
 #include "models/fabric/packet_flows.h"
 #include "models/fabric/packet_links.h"
-#include "models/fabric/packet_network.h"
 #include "models/fabric/packet_receivers.h"
-#include "models/fabric/packet_run.h"
 #include "models/fabric/packet_senders.h"
 #include "models/fabric/packet_spec.h"
 

@@ -54,7 +54,7 @@ std::string PacketFaults::audit() const {
     for (LinkId l = 0; l < ports_.links() && run_.spec.link_retry.enabled; ++l) {
         const LinkPort& port = ports_.port(l);
         if (port.faults == PacketRun::none) continue;
-        const std::int64_t kept = retry_of(l).bytes_max() - 2 * run_.full_packet();
+        const std::int64_t kept = retries_[port.faults].bytes_max() - 2 * run_.full_packet();
         const std::int64_t round_trip = port.latency + ports_.port(reverse_link(l)).latency;
         if (kept > 0 && transfer_ps(kept, port.ps_per_byte) > round_trip + 1) {
             return "a link keeps more to send again than its round trip holds";

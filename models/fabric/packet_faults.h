@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "models/fabric/link_faults.h"
@@ -27,22 +26,13 @@ class PacketFaults {
     enum class Fate : std::uint8_t { crosses, lost, kept };
     Fate cross(LinkId link, std::uint32_t id, std::int64_t sent, std::int64_t there,
                std::int64_t tries);
-    // A link's sender hears now of a packet that came with wrong bits; and may send it again no more.
-    bool hears(LinkId link) const { return retry_of(link).told() == run_.now; }
-    bool gives_up(LinkId link) const {
-        return retry_of(link).tries() == run_.spec.link_retry.replays;
-    }
-    std::int64_t tries(LinkId link) const { return retry_of(link).tries(); }
-    // All that it has kept, in order.
-    std::vector<std::uint32_t> take_kept(LinkId link) {
-        return retries_[ports_.port(link).faults].take();
-    }
+    // What such a link keeps.
+    LinkRetry& retry(LinkId link) { return retries_[ports_.port(link).faults]; }
     // Empty when no link keeps more than it needs; else what is wrong.
     std::string audit() const;
 
   private:
     LinkFaults& of(LinkId link);
-    const LinkRetry& retry_of(LinkId link) const { return retries_[ports_.port(link).faults]; }
 
     PacketRun& run_;
     PacketPorts& ports_;

@@ -1,7 +1,6 @@
 #pragma once
 // Flows as they were given: when each began, ended or failed, and who waits for whom.
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 

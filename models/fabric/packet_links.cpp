@@ -12,7 +12,7 @@ PacketLinks::PacketLinks(PacketRun& run, const PacketNetwork& network)
       pauses(run, ports, network.buffer_bytes.size()),
       credits(run, ports, pauses),
       faults(run, ports),
-      slow_receivers(run, ports),
+      slow_receivers(run, ports, pauses),
       ways(run, ports),
       run_(run),
       marking_(run.spec.seed, 0, "packet/marking"),
@@ -21,17 +21,9 @@ PacketLinks::PacketLinks(PacketRun& run, const PacketNetwork& network)
 // ---- arrivals ----
 
 void PacketLinks::arrive_at_slow_nic(LinkId in, std::uint32_t id) {
-    const std::size_t c = run_.packets[id].traffic_class;
-    switch (slow_receivers.arrive(in, id)) {
-        case SlowReceivers::Arrival::passes:
-            return receive(in, id);
-        case SlowReceivers::Arrival::overflows:
-            return overflow(in, id);
-        case SlowReceivers::Arrival::waits:
-            return;
-        case SlowReceivers::Arrival::waits_and_pauses:
-            if (pauses.fill(ports.slot(in, c), true)) hold(in, c, true);
-    }
+    const SlowReceivers::Arrival arrival = slow_receivers.arrive(in, id);
+    if (arrival == SlowReceivers::Arrival::passes) receive(in, id);
+    if (arrival == SlowReceivers::Arrival::overflows) overflow(in, id);
 }
 
 // The NIC at the end of `in` has taken it.
@@ -40,15 +32,6 @@ void PacketLinks::receive(LinkId in, std::uint32_t id) {
     if (ports.has_credits(packet.traffic_class)) credits.leave(in, packet);
     if ((packet.flags & flag_ack) != 0) return senders_->hear(id);
     receivers_->receive(id);
-}
-
-void PacketLinks::host_takes(LinkId link) {
-    const SlowReceivers::Taken taken = slow_receivers.take(link);
-    for (std::size_t c = 0; c < ports.classes(); ++c) {
-        if ((taken.resumed >> c & 1) == 0) continue;
-        if (pauses.fill(ports.slot(link, c), false)) hold(link, c, false);
-    }
-    receive(link, taken.packet);
 }
 
 void PacketLinks::forward(LinkId in, std::uint32_t id) {
@@ -388,12 +371,13 @@ bool PacketLinks::crosses(LinkId link, std::uint32_t id, std::int64_t sent, std:
 }
 
 void PacketLinks::replay(LinkId link) {
-    if (!faults.hears(link)) return;  // its cable went down meanwhile
-    if (faults.gives_up(link)) return give_up_replay(link);
+    LinkRetry& retry = faults.retry(link);
+    if (retry.told() != run_.now) return;  // its cable went down meanwhile
+    if (retry.tries() == run_.spec.link_retry.replays) return give_up_replay(link);
     LinkPort& port = ports.port(link);
     std::int64_t at = std::max(run_.now, port.busy_until);
-    std::int64_t tries = faults.tries(link) + 1;
-    for (const std::uint32_t id : faults.take_kept(link)) {
+    std::int64_t tries = retry.tries() + 1;
+    for (const std::uint32_t id : retry.take()) {
         const Packet& packet = run_.packets[id];
         const std::int64_t transfer = transfer_ps(packet.bytes, port.ps_per_byte);
         ++run_.totals.replayed;
@@ -410,7 +394,7 @@ void PacketLinks::replay(LinkId link) {
 }
 
 void PacketLinks::give_up_replay(LinkId link) {
-    for (const std::uint32_t id : faults.take_kept(link)) {
+    for (const std::uint32_t id : faults.retry(link).take()) {
         --run_.on_links;
         drop(link, id, run_.totals.lost_on_links);
     }

@@ -2,14 +2,11 @@
 // Packets on links and in switches: sent, queued, marked, trimmed, lost. What stops a link, gives it credits
 // or breaks it are parts of their own, which it tells and asks.
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "models/fabric/packet_credits.h"
 #include "models/fabric/packet_faults.h"
-#include "models/fabric/packet_pauses.h"
-#include "models/fabric/packet_ports.h"
 #include "models/fabric/packet_ways.h"
 #include "models/fabric/slow_receiver.h"
 #include "sim/rng.h"
@@ -66,7 +63,7 @@ class PacketLinks {
     void bring_up(LinkId link);
     void replay(LinkId link);
     // The host of a slow NIC takes a packet.
-    void host_takes(LinkId link);
+    void host_takes(LinkId link) { receive(link, slow_receivers.take(link)); }
 
   private:
     void arrive_at_slow_nic(LinkId in, std::uint32_t id);

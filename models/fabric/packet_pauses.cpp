@@ -107,9 +107,10 @@ bool PacketPauses::storm(std::size_t s, bool starts) {
     return !pause.full && stormed != (pause.storms > 0);
 }
 
-bool PacketPauses::fill(std::size_t s, bool full) {
-    pauses_[s].full = full;
-    return pauses_[s].storms == 0;
+void PacketPauses::fill(LinkId link, std::size_t traffic_class, bool full) {
+    Pause& pause = pauses_[ports_.slot(link, traffic_class)];
+    pause.full = full;
+    if (pause.storms == 0) send(link, traffic_class, full);
 }
 
 void PacketPauses::watch(std::size_t s) {

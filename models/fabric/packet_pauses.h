@@ -2,7 +2,6 @@
 // Who must not send: PFC's pauses of each link and class, at both of its ends, and the watchdogs that look at
 // them. A lack of credits counts as a pause as well (packet_credits.h).
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -27,10 +26,11 @@ class PacketPauses {
     void mute(LinkId link);
     bool unmute(LinkId link, std::size_t traffic_class);
     bool muted(std::size_t s) const { return pauses_[s].muted; }
-    // One more storm, or one less, of the NIC at the end of a link, or its receive buffer is full, or not:
-    // whether it stops its sender, or lets it go on, because of this.
+    // One more storm, or one less, of the NIC at the end of a link: whether it stops its sender, or lets it
+    // go on, because of this.
     bool storm(std::size_t s, bool starts);
-    bool fill(std::size_t s, bool full);
+    // Likewise its receive buffer is full, or not: it says so.
+    void fill(LinkId link, std::size_t traffic_class, bool full);
     // A NIC that storms, whose pause its switch ignores, takes nothing.
     bool takes_nothing(LinkId in, std::size_t traffic_class) const {
         return ignored_ > 0 && (ports_.port(in).unpausable >> traffic_class & 1) != 0 &&

@@ -3,7 +3,6 @@
 // queue pairs; and what the receiving switch has booked for the link in its buffer.
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>

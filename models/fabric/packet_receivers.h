@@ -1,13 +1,11 @@
 #pragma once
 // The receiving ends of queue pairs: what has come, and the acknowledgements and CNPs that say so.
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "models/fabric/packet_links.h"
 #include "models/fabric/selective_repeat.h"
-#include "models/fabric/unordered_delivery.h"
 
 namespace railyard {
 

@@ -3,14 +3,11 @@
 // control, turns at the NIC's ports, timeouts; go-back-N and selective repeat. Delivery in any order has a
 // part of its own (packet_unordered.h).
 
-#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
-#include "models/fabric/congestion.h"
 #include "models/fabric/packet_flows.h"
-#include "models/fabric/packet_links.h"
 #include "models/fabric/packet_unordered.h"
 #include "models/fabric/selective_repeat.h"
 

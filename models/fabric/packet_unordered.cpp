@@ -96,10 +96,8 @@ std::int64_t UnorderedRecovery::backlog_of(std::uint32_t flow) const {
 // How many flows of its NIC wait to send; this one, which does not wait now, counts too.
 std::int64_t UnorderedRecovery::turns_of(std::uint32_t flow) const {
     const QueuePair& f = pairs_.pair(flow);
-    return 1 +
-           static_cast<std::int64_t>(
-               links_.ports.turns(links_.ports.slot(run_.packets.link_at(f.first), f.traffic_class))
-                   .size());
+    const std::size_t s = links_.ports.slot(run_.packets.link_at(f.first), f.traffic_class);
+    return 1 + static_cast<std::int64_t>(links_.ports.turns(s).size());
 }
 
 void UnorderedRecovery::hear(std::uint32_t id) {

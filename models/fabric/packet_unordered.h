@@ -2,15 +2,12 @@
 // The senders' part in delivery in any order (Ultra Ethernet): what is under way, timed out, asked for or
 // lost by its order; and the values that spread packets over hashed paths.
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "models/fabric/congestion.h"
 #include "models/fabric/entropy.h"
 #include "models/fabric/packet_links.h"
-#include "models/fabric/unordered_delivery.h"
 
 namespace railyard {
 

@@ -1,7 +1,6 @@
 #pragma once
 // Packets that choose their way at each switch: from what, by which rule, and the way back.
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 

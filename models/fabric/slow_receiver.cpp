@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "models/fabric/packet_ports.h"
+#include "models/fabric/packet_pauses.h"
 #include "sim/check.h"
 
 namespace railyard {
@@ -36,16 +36,16 @@ SlowReceivers::Arrival SlowReceivers::arrive(LinkId link, std::uint32_t id) {
                       PacketEvent::host_took, link);
     }
     slow.tail = id;
-    const auto bit = static_cast<std::uint8_t>(1U << packet.traffic_class);
-    if (slow.bytes <= buffer.xoff_bytes || (slow.pausing & bit) != 0 ||
-        run_.spec.classes[packet.traffic_class].flow_control != FlowControl::pfc) {
-        return Arrival::waits;
+    const std::size_t c = packet.traffic_class;
+    if (slow.bytes > buffer.xoff_bytes && (slow.pausing >> c & 1) == 0 &&
+        run_.spec.classes[c].flow_control == FlowControl::pfc) {
+        slow.pausing |= static_cast<std::uint8_t>(1U << c);
+        pauses_.fill(link, c, true);
     }
-    slow.pausing |= bit;
-    return Arrival::waits_and_pauses;
+    return Arrival::waits;
 }
 
-SlowReceivers::Taken SlowReceivers::take(LinkId link) {
+std::uint32_t SlowReceivers::take(LinkId link) {
     Receiver& slow = receivers_[of_link_[link]];
     const std::uint32_t id = slow.head;
     slow.head = run_.packets.next(id);
@@ -57,8 +57,12 @@ SlowReceivers::Taken SlowReceivers::take(LinkId link) {
         run_.schedule(run_.now + (is_slow ? transfer_ps(bytes, slow.ps_per_byte) : 0),
                       PacketEvent::host_took, link);
     }
-    const bool resumes = slow.bytes <= run_.spec.receive_buffer.xon_bytes;
-    return {id, resumes ? std::exchange(slow.pausing, std::uint8_t{0}) : std::uint8_t{0}};
+    if (slow.bytes > run_.spec.receive_buffer.xon_bytes) return id;
+    const unsigned paused = std::exchange(slow.pausing, std::uint8_t{0});
+    for (std::size_t c = 0; c < ports_.classes(); ++c) {
+        if ((paused >> c & 1) != 0) pauses_.fill(link, c, false);
+    }
+    return id;
 }
 
 }  // namespace railyard

@@ -17,25 +17,22 @@ struct ReceiveBuffer {
     std::int64_t xon_bytes = 128 * 1024;   // goes on at or below
 };
 
+class PacketPauses;
 class PacketPorts;
 struct PacketRun;
 
 class SlowReceivers {
   public:
-    SlowReceivers(PacketRun& run, PacketPorts& ports) : run_(run), ports_(ports) {}
+    SlowReceivers(PacketRun& run, PacketPorts& ports, PacketPauses& pauses)
+        : run_(run), ports_(ports), pauses_(pauses) {}
 
     // The NIC at the end of `link` takes packets at no more than this rate between these instants.
     void add(LinkId link, Bandwidth rate, Picoseconds from, Picoseconds until);
-    // A packet has come by such a link: it is taken at once, finds no room, or waits; and in the last case
-    // whether the class must be paused from now on.
-    enum class Arrival : std::uint8_t { passes, overflows, waits, waits_and_pauses };
+    // A packet has come by such a link: it is taken at once, finds no room, or waits.
+    enum class Arrival : std::uint8_t { passes, overflows, waits };
     Arrival arrive(LinkId link, std::uint32_t id);
-    // The packet that the host takes now, and the classes that need not be paused any more.
-    struct Taken {
-        std::uint32_t packet;
-        std::uint8_t resumed;
-    };
-    Taken take(LinkId link);
+    // The packet that the host takes now.
+    std::uint32_t take(LinkId link);
 
   private:
     struct Receiver {
@@ -50,6 +47,7 @@ class SlowReceivers {
 
     PacketRun& run_;
     PacketPorts& ports_;
+    PacketPauses& pauses_;
     std::vector<Receiver> receivers_;
     std::vector<std::uint32_t> of_link_;  // empty: there is none
 };
