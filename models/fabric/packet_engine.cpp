@@ -51,27 +51,8 @@ void PacketEngine::storm(LinkId link, int traffic_class, Picoseconds start, Pico
     if (end != never) parts_->run.schedule(end.count(), PacketEvent::storm_end, link, c);
 }
 
-bool PacketEngine::run(Picoseconds until, std::uint64_t events_max) {
-    Parts& parts = *parts_;
-    PacketRun& run = parts.run;
-    std::uint64_t& events = run.totals.events;
-    const std::uint64_t last = events + std::min(events_max, UINT64_MAX - events);
-    TimingWheel::Event event{};
-    while (parts.flows.unfinished()) {
-        if (events == last) return false;
-        if (!run.wheel.pop(until.count(), event)) {
-            if (until != never) run.now = until.count();
-            return false;
-        }
-        fetch_ahead(parts);
-        run.now = event.time;
-        ++events;
-        handle(parts, event);
-    }
-    return true;
-}
-
-void PacketEngine::handle(Parts& parts, const TimingWheel::Event& event) {
+[[gnu::always_inline]] inline void PacketEngine::handle(Parts& parts,
+                                                        const TimingWheel::Event& event) {
     const std::uint32_t id = event.id;
     const std::size_t c = PacketRun::class_of(event.kind);
     PacketLinks& links = parts.links;
@@ -228,6 +209,26 @@ void PacketEngine::fetch_output(const Parts& parts, const Packet& packet) {
     if (out == PacketRun::none) return;
     fetch_line(&ports.port(out));
     fetch_line(&ports.queue(ports.slot(out, packet.traffic_class)));
+}
+
+bool PacketEngine::run(Picoseconds until, std::uint64_t events_max) {
+    Parts& parts = *parts_;
+    PacketRun& run = parts.run;
+    std::uint64_t& events = run.totals.events;
+    const std::uint64_t last = events + std::min(events_max, UINT64_MAX - events);
+    TimingWheel::Event event{};
+    while (parts.flows.unfinished()) {
+        if (events == last) return false;
+        if (!run.wheel.pop(until.count(), event)) {
+            if (until != never) run.now = until.count();
+            return false;
+        }
+        fetch_ahead(parts);
+        run.now = event.time;
+        ++events;
+        handle(parts, event);
+    }
+    return true;
 }
 
 // ---- looking at it ----
