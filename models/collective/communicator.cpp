@@ -248,7 +248,7 @@ void measure(GpuNetwork& network, const GpuGroups& groups, Collective collective
         c.network = rate.bytes_per_s * (collective == Collective::send_recv ? c.per_domain : 1);
         if (trees) c.tree_network = network.tree(groups).bytes_per_s;
         c.pat_network =
-            takes_pat(c, collective, wish) ? network.pat(groups).bytes_per_s : c.network;
+            takes_pat(c, collective, wish) ? pat_rate(network, groups).bytes_per_s : c.network;
         c.measured.network_hop_s += rate.extra_hop_s;
         c.measured.far_hop_s = rate.far_hop_s;
         c.measured.far_share = rate.far_share;

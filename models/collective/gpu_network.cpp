@@ -638,44 +638,20 @@ GroupRate GpuNetwork::all_to_all(const GpuGroups& asked) {
     });
 }
 
-GroupRate GpuNetwork::send_to_next(std::span<const GpuGroup> groups) {
-    if (!keep_loads_) router_->let_one_stand_for_all();
-    Streams streams;
-    for (const GpuGroup& group : groups) {
-        for (std::size_t k = 0; k < group.size(); ++k) {
-            const std::int64_t from = group[k];
-            const std::int64_t to = group[(k + 1) % group.size()];
-            const std::size_t first = streams.usages.size();
-            connect_by_receiver(from, to, 1, streams.usages);
-            streams.close(first, 1, hops_);
-        }
-    }
-    return slowest(streams, groups);
-}
-
 GroupRate GpuNetwork::send(const GpuGroups& asked) {
-    return once(4, asked, [&](std::span<const GpuGroup> groups) { return send_to_next(groups); });
-}
-
-GroupRate GpuNetwork::pat(const GpuGroups& asked) {
-    return once(5, asked, [&](std::span<const GpuGroup> groups) {
-        const std::size_t ranks = groups.front().size();
-        GroupRate out;
-        double slowest = 0;  // of the rounds, in seconds for a byte of each part
-        double all = 0;
-        for (std::size_t distance = 1; distance < ranks; distance *= 2) {
-            GroupRate round = send_to_next(rounds_of(groups, distance));
-            // In each rank's binomial tree, the ranks that hand its part on so far.
-            const std::size_t parts = (ranks - distance - 1) / (2 * distance) + 1;
-            const double seconds = static_cast<double>(parts) / round.bytes_per_s;
-            all += seconds;
-            if (seconds > slowest) {
-                slowest = seconds;
-                out = std::move(round);
+    return once(4, asked, [&](std::span<const GpuGroup> groups) -> GroupRate {
+        if (!keep_loads_) router_->let_one_stand_for_all();
+        Streams streams;
+        for (const GpuGroup& group : groups) {
+            for (std::size_t k = 0; k < group.size(); ++k) {
+                const std::int64_t from = group[k];
+                const std::int64_t to = group[(k + 1) % group.size()];
+                const std::size_t first = streams.usages.size();
+                connect_by_receiver(from, to, 1, streams.usages);
+                streams.close(first, 1, hops_);
             }
         }
-        out.bytes_per_s = static_cast<double>(ranks - 1) / all;
-        return out;
+        return slowest(streams, groups);
     });
 }
 
@@ -683,6 +659,28 @@ std::string GpuNetwork::link_name(LinkId link) const {
     if (inside_.has(link)) return inside_.name(link);
     return fmt::format("{} -> {}", topology_.name(topology_.links()[link].from),
                        topology_.name(topology_.links()[link].to));
+}
+
+GroupRate pat_rate(GpuNetwork& network, const GpuGroups& groups) {
+    const std::size_t ranks = groups.list().front().size();
+    GroupRate out;
+    double slowest = 0;  // of the rounds, in seconds for a byte of each part
+    double all = 0;
+    for (std::size_t distance = 1; distance < ranks; distance *= 2) {
+        Fingerprint name;
+        name.add_all(groups.name(), distance);
+        GroupRate round = network.send({name, [&] { return rounds_of(groups.list(), distance); }});
+        // In each rank's binomial tree, the ranks that hand its part on so far.
+        const std::size_t parts = (ranks - distance - 1) / (2 * distance) + 1;
+        const double seconds = static_cast<double>(parts) / round.bytes_per_s;
+        all += seconds;
+        if (seconds > slowest) {
+            slowest = seconds;
+            out = std::move(round);
+        }
+    }
+    out.bytes_per_s = static_cast<double>(ranks - 1) / all;
+    return out;
 }
 
 }  // namespace railyard

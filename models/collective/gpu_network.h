@@ -143,10 +143,6 @@ class GpuNetwork {
     GroupRate tree(const GpuGroups& groups);
     GroupRate all_to_all(const GpuGroups& groups);
     GroupRate send(const GpuGroups& groups);
-    // Likewise what each GPU moves in an all-gather or a reduce-scatter by PAT, all groups being of one size
-    // with one GPU in each node: round by round to the rank 1, 2, 4 ... places on, the fewer parts the
-    // further.
-    GroupRate pat(const GpuGroups& groups);
     // Likewise an all-reduce that switches add up (SHARP), over a tree for each ring that there would be:
     // what each node moves out, once. Nothing when a group's NICs have no switch above all of them, or a
     // switch would be part of more trees than it can.
@@ -204,7 +200,6 @@ class GpuNetwork {
     // The link that holds the slowest up, and what its group moves in a second.
     std::pair<LinkId, double> slowest_flow(const Streams& streams) const;
     GroupRate slowest(const Streams& streams, std::span<const GpuGroup> groups);
-    GroupRate send_to_next(std::span<const GpuGroup> groups);
     GroupRate at_one_pace(std::span<const GpuGroup> groups, const std::vector<double>& load,
                           double factor);
     std::vector<double> loads_by_leaf(std::span<const GpuGroup> groups);
@@ -238,5 +233,9 @@ class GpuNetwork {
     bool loads_of_nics_ = false;
     std::shared_ptr<CablesUsed> cables_used_;
 };
+
+// What each GPU moves in an all-gather or a reduce-scatter by PAT, all groups being of one size with one
+// GPU in each node: round by round to the rank 1, 2, 4 ... places on, the fewer parts the further.
+GroupRate pat_rate(GpuNetwork& network, const GpuGroups& groups);
 
 }  // namespace railyard

@@ -8,6 +8,9 @@ namespace railyard {
 
 namespace {
 
+using Kind = NetworkKind;
+using Given = const CongestionGiven&;
+
 class None final : public Congestion {
   public:
     void identify(Fingerprint& print) const override { print.add("none"); }
@@ -26,80 +29,56 @@ std::unique_ptr<Congestion> no_congestion_control() {
 }
 
 const std::vector<CongestionKind>& congestion_kinds() {
-    using Given = const CongestionGiven&;
-    using Kind = NetworkKind;
     static const std::vector<CongestionKind> kinds = {
         {"none",
          "line rate; PFC alone holds the queues",
-         {Kind::infiniband, Kind::roce, Kind::ultra_ethernet, Kind::efa},
-         false,
+         {{Kind::infiniband, Kind::roce, Kind::ultra_ethernet, Kind::efa}, false},
          [](Catalogue&, Given) { return no_congestion_control(); }},
         {"dcqcn",
          "rate cut on marked packets (RoCE)",
-         {Kind::roce},
-         true,
-         [](Catalogue& catalogue, Given given) {
-             return dcqcn(read_dcqcn(catalogue, given.set, given.line));
-         }},
+         {{Kind::roce}, true},
+         [](Catalogue& c, Given g) { return dcqcn(read_dcqcn(c, g.set, g.line)); }},
         {"hpcc",
          "rate and window from telemetry in the packets",
-         {Kind::roce},
-         false,
-         [](Catalogue& catalogue, Given given) {
-             return hpcc(read_hpcc(catalogue, given.line, given.base_rtt));
-         }},
+         {{Kind::roce}, false},
+         [](Catalogue& c, Given g) { return hpcc(read_hpcc(c, g.line, g.base_rtt)); }},
         {"tcp",
          "kernel sockets: slow start, half a window per loss, timeouts",
-         {Kind::tcp},
-         false,
-         [](Catalogue& catalogue, Given) { return tcp(read_tcp(catalogue)); }},
+         {{Kind::tcp}, false},
+         [](Catalogue& c, Given) { return tcp(read_tcp(c)); }},
         {"receiver_window",
          "receivers clear senders in turn",
-         {Kind::infiniband, Kind::roce},
-         false,
-         [](Catalogue& catalogue, Given) {
-             return receiver_window(read_receiver_window(catalogue));
-         }},
+         {{Kind::infiniband, Kind::roce}, false},
+         [](Catalogue& c, Given) { return receiver_window(read_receiver_window(c)); }},
         {"nscc",
          "a window from marks and delay (Ultra Ethernet)",
-         {Kind::ultra_ethernet},
-         true,
-         [](Catalogue& catalogue, Given given) { return nscc(read_nscc(catalogue, given)); }},
+         {{Kind::ultra_ethernet}, true},
+         [](Catalogue& c, Given g) { return nscc(read_nscc(c, g)); }},
         {"rccc",
          "credits that receivers pace (Ultra Ethernet)",
-         {Kind::ultra_ethernet},
-         false,
-         [](Catalogue& catalogue, Given given) {
-             return receiver_credits(read_rccc(catalogue, given));
-         }},
+         {{Kind::ultra_ethernet}, false},
+         [](Catalogue& c, Given g) { return receiver_credits(read_rccc(c, g)); }},
         {"nscc_rccc",
          "both: credits, and a window that must permit it too (Ultra Ethernet)",
-         {Kind::ultra_ethernet},
-         true,
-         [](Catalogue& catalogue, Given given) {
-             return receiver_credits(read_rccc(catalogue, given),
-                                     nscc(read_nscc(catalogue, given)));
+         {{Kind::ultra_ethernet}, true},
+         [](Catalogue& c, Given g) {
+             return receiver_credits(read_rccc(c, g), nscc(read_nscc(c, g)));
          }},
         {"infiniband_cc",
          "gaps between packets from a table: FECN, BECN, CCT (InfiniBand)",
-         {Kind::infiniband},
-         true,
-         [](Catalogue& catalogue, Given given) {
-             return infiniband_congestion(read_infiniband_congestion(catalogue, given));
+         {{Kind::infiniband}, true},
+         [](Catalogue& c, Given g) {
+             return infiniband_congestion(read_infiniband_congestion(c, g));
          }},
         {"srd",
          "a window from delay over many paths (EFA; an estimate)",
-         {Kind::efa},
-         false,
-         [](Catalogue& catalogue, Given given) {
-             return delay_control(read_delay_control(catalogue, "srd", given));
-         }},
+         {{Kind::efa}, false},
+         [](Catalogue& c, Given g) { return delay_control(read_delay_control(c, "srd", g)); }},
         {"spectrum_x",
          "a window from the NIC's round trips (Spectrum-X; an estimate)",
-         {Kind::roce},
-         false,
-         [](Catalogue& catalogue, Given given) {
-             return delay_control(read_delay_control(catalogue, "spectrum_x", given));
+         {{Kind::roce}, false},
+         [](Catalogue& c, Given g) {
+             return delay_control(read_delay_control(c, "spectrum_x", g));
          }},
     };
     return kinds;

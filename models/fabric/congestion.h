@@ -87,8 +87,8 @@ class Congestion {
     // Whether packets say something to their receiver, which hears it as it acknowledges: with delivery in
     // any order.
     virtual bool tells_receivers() const { return false; }
-    // The demand that a departing packet reports. Bytes on the wire: all that were sent, with this packet, and those still
-    // to be sent; `turns`: how many flows of its NIC could send now, with this one.
+    // The demand that a departing packet reports. Bytes on the wire: all that were sent, with this packet,
+    // and those still to be sent; `turns`: how many flows of its NIC could send now, with this one.
     virtual std::int64_t wanted(std::uint32_t, std::int64_t /*sent*/, std::int64_t /*backlog*/,
                                 std::int64_t /*turns*/) const {
         return 0;
@@ -267,8 +267,10 @@ RcccSpec read_rccc(Catalogue& catalogue, const CongestionGiven& given);
 struct CongestionKind {
     const char* name;
     const char* doc;
-    std::vector<NetworkKind> networks;  // that it is for
-    bool hears_marks;                   // ECN changes its rate
+    struct Fits {
+        std::vector<NetworkKind> networks;
+        bool hears_marks;  // ECN changes its rate
+    } fits;
     std::unique_ptr<Congestion> (*make)(Catalogue& catalogue, const CongestionGiven& given);
 };
 const std::vector<CongestionKind>& congestion_kinds();

@@ -545,7 +545,7 @@ void PacketReader::warn_of_idle_tables() {
             *transport_, {"timeout", "recovery", "reordering", "ack_every", "flowlet_gap"},
             fmt::format("has no effect: {} has its own", ultra ? "Ultra Ethernet" : "EFA"));
     }
-    if (!credits && ecn_->present() && !congestion_kind(control_).hears_marks) {
+    if (!credits && ecn_->present() && !congestion_kind(control_).fits.hears_marks) {
         ecn_->warning("", fmt::format("changes no rate: {} does not hear of marks", control_));
     }
     if (credits) {
@@ -766,7 +766,7 @@ BufferProblems buffer_problems(Catalogue& catalogue, const Topology& topology,
                 found.resuming_late.push_back(plan);
             }
             const bool marks =
-                plan.ecn.kmin_bytes != INT64_MAX && congestion_kind(p.congestion).hears_marks;
+                plan.ecn.kmin_bytes != INT64_MAX && congestion_kind(p.congestion).fits.hears_marks;
             if (marks && plan.ecn.kmax_bytes > plan.xoff_threshold.count()) {
                 found.pausing_first.push_back(plan);
             }

@@ -76,7 +76,7 @@ void PacketReader::resolve_congestion(Catalogue& catalogue, PacketProfile& p) {
 
 void PacketReader::require_control() {
     const auto has = [](const CongestionKind& kind, NetworkKind network) {
-        return std::ranges::find(kind.networks, network) != kind.networks.end();
+        return std::ranges::find(kind.fits.networks, network) != kind.fits.networks.end();
     };
     const CongestionKind& control = congestion_kind(control_);
     if (!has(control, kind_)) {
@@ -88,7 +88,7 @@ void PacketReader::require_control() {
             "control",
             fmt::format("expected one for kind = \"{}\": {}; found {}", to_text(kind_),
                         fmt::join(others, ", "), control_),
-            fmt::format("{} needs kind = \"{}\"", control_, to_text(control.networks[0])));
+            fmt::format("{} needs kind = \"{}\"", control_, to_text(control.fits.networks[0])));
     }
     if (control_ == "spectrum_x" && routing_given_ && !goes_by_packet(routing_)) {
         congestion_->warning("control",

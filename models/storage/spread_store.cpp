@@ -9,8 +9,8 @@ namespace railyard {
 
 namespace {
 
-// What is left when servers and drives are gone, as fractions of a healthy store, and what a client's byte costs in
-// reads, as a lost strip costs those of all its piece.
+// What is left when servers and drives are gone, as fractions of a healthy store, and what a client's byte
+// costs in reads, as a lost strip costs those of all its piece.
 struct SpreadParts {
     double servers = 0;
     double drives = 0;

@@ -1,5 +1,6 @@
 #pragma once
-// [[job.stage]], [[job.pause]] and [maintenance]: plans that follow each other, and when the job stands still.
+// [[job.stage]], [[job.pause]] and [maintenance]: plans that follow each other, and when the job stands
+// still.
 
 #include <cstdint>
 #include <optional>

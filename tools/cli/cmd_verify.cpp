@@ -74,6 +74,26 @@ bool all_refused(const VerifiedTable& table) {
     return true;
 }
 
+// Returns how many there are.
+std::size_t say_outside(const std::vector<VerifiedTable>& tables) {
+    std::size_t count = 0;
+    for (const VerifiedTable& table : tables) {
+        for (const std::string& passed : table.outside()) {
+            fmt::print(stderr, "railyard: outside the tolerance: {}\n", visible(passed));
+            ++count;
+        }
+    }
+    return count;
+}
+
+void say_unknown(const std::string& path) {
+    fmt::print(
+        stderr,
+        "{}: error: nothing says what its columns are\n"
+        "    name the TOML file that describes it before it: railyard verify TABLE.toml {}\n",
+        visible(path), visible(path));
+}
+
 }  // namespace
 
 int cmd_verify(const std::vector<std::string>& arguments) {
@@ -108,15 +128,7 @@ int cmd_verify(const std::vector<std::string>& arguments) {
     const std::size_t done =
         verify_all(read_tables(paths), {{}, settings_of(*values), overrides}, tables, unknown);
     if (!named) unknown.clear();  // of those that ship, the ones that tests read
-    for (const std::string& path : unknown) {
-        fmt::print(stderr,
-                   "{}: error: nothing says what its columns are\n"
-                   "    name the TOML file that describes it before it: railyard verify "
-                   "TABLE.toml {}\n",
-                   visible(path), visible(path));
-    }
-    std::size_t outside = 0;
-    for (const VerifiedTable& table : tables) outside += table.outside().size();
+    for (const std::string& path : unknown) say_unknown(path);
     std::set<std::string> said;  // a row that is of two quantities is refused for both
     for (const VerifiedTable& table : tables) {
         print_warnings(table.warnings);
@@ -127,15 +139,11 @@ int cmd_verify(const std::vector<std::string>& arguments) {
         }
     }
     const auto refused = std::ranges::count_if(tables, all_refused);
+    const std::size_t outside = say_outside(tables);
     const int code = done < paths.size()                 ? exit_interrupted
                      : refused + std::ssize(unknown) > 0 ? exit_user_error
                      : outside > 0                       ? exit_limit
                                                          : exit_ok;
-    for (const VerifiedTable& table : tables) {
-        for (const std::string& passed : table.outside()) {
-            fmt::print(stderr, "railyard: outside the tolerance: {}\n", visible(passed));
-        }
-    }
     if (values->count("json")) {
         fmt::print("{}\n", verified_json(tables));
         return code;

@@ -17,8 +17,8 @@ namespace railyard {
 // columns, or some of them.
 bool more_rows_of(const CsvTable& table, const std::filesystem::path& shipped);
 
-// The file that describes a table: the one beside it with its name, else of those that ship the one of a table
-// that it has more rows of, or the one of its columns.
+// The file that describes a table: the one beside it with its name, else of those that ship the one of a
+// table that it has more rows of, or the one of its columns.
 std::optional<std::string> description_of(const CsvTable& table);
 
 // Runs each row's scenario, with the options' settings on all. Throws ScenarioError when the description is
