@@ -58,6 +58,9 @@ run railyard run $share/scenarios/hello/first.toml --db /tmp/out.sqlite --no-est
 run railyard report /tmp/out.sqlite -o /tmp/out.html >/dev/null
 check "a report" "$(run grep -c '</html>' /tmp/out.html)" 1
 check "a published table" "$(run railyard verify $share/tests/validation/14_korthikanti_memory_fig1_fig7.csv | grep -c 'memory per GPU')" 1
+check "the Python module, installed" "$(RAILYARD=$PWD/build/railyard PYTHONPATH=$folder/root/usr/lib/python3/dist-packages \
+  /usr/bin/python3 -c "import railyard, sys; r = railyard.Scenario('$PWD/scenarios/hello/first.toml').run(); print('%.17g' % r.metric('goodput')['mean'][0])")" \
+  "$("$folder/goodput/goodput" scenarios/hello/first.toml)"
 man=$folder/root/usr/share/man/man1/railyard.1
 check "the man page" "$( (zcat "$man.gz" 2>/dev/null || cat "$man") | grep -c '^.SS railyard')" \
   "$(build/railyard --help | sed -n 's/^  \([a-z]\+\) .*/\1/p' | grep -vc bench)"

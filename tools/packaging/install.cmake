@@ -7,7 +7,8 @@ install(TARGETS railyard RUNTIME COMPONENT program)
 install(DIRECTORY scenarios DESTINATION ${SHARE} COMPONENT program)
 install(DIRECTORY tests/validation DESTINATION ${SHARE}/tests COMPONENT program
         PATTERN "*.py" EXCLUDE PATTERN "__pycache__" EXCLUDE)
-install(FILES notebooks/railyard.py DESTINATION ${SHARE}/notebooks COMPONENT program)
+# Where Debian's Python looks.
+install(FILES notebooks/railyard.py DESTINATION lib/python3/dist-packages COMPONENT program)
 install(FILES tools/packaging/completion.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
         RENAME railyard COMPONENT program)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/railyard RENAME copyright COMPONENT program)
@@ -39,6 +40,7 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME railyard)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "python3-pandas")  # of the Python module
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME librailyard-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libfmt-dev, libcsv-dev, libeigen3-dev, libprotobuf-dev")
