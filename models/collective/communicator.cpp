@@ -232,7 +232,7 @@ Communicator read_communicator(Catalogue& catalogue, const Node& node, Communica
 }
 
 void measure(GpuNetwork& network, const GpuGroups& groups, Collective collective, Communicator& c,
-             Wish wish) {
+             std::optional<Wish> wish) {
     const Traffic traffic = traffic_of(collective);
     GroupRate rate = network.rate(traffic, groups);
     const bool trees = traffic == Traffic::all_reduce && c.domains > 1;
@@ -247,8 +247,9 @@ void measure(GpuNetwork& network, const GpuGroups& groups, Collective collective
     if (c.domains > 1) {
         c.network = rate.bytes_per_s * (collective == Collective::send_recv ? c.per_domain : 1);
         if (trees) c.tree_network = network.tree(groups).bytes_per_s;
-        c.pat_network =
-            takes_pat(c, collective, wish) ? pat_rate(network, groups).bytes_per_s : c.network;
+        c.pat_network = wish && takes_pat(c, collective, *wish)
+                            ? pat_rate(network, groups).bytes_per_s
+                            : c.network;
         c.measured.network_hop_s += rate.extra_hop_s;
         c.measured.far_hop_s = rate.far_hop_s;
         c.measured.far_share = rate.far_share;

@@ -3,8 +3,8 @@
 //
 // One object serves all flows and keeps their state in an array. The engine calls it when a flow starts,
 // when an acknowledgement arrives and when the flow's timer was due; it answers by setting the flow's pace.
-// A new one is a file with its class, and a row in the table of congestion.cpp with what makes it declared
-// above; parameters that have a source go to a kind of entries in the catalogue.
+// A new one is a file with its class, its maker declared here, and a row in the table of congestion.cpp;
+// parameters that have a source go to a kind of entries in the catalogue.
 
 #include <cstdint>
 #include <memory>
