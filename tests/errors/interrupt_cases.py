@@ -100,7 +100,7 @@ def case_verbs_that_say_what_is_done_by_ctrl_c(program, folder):
     check("Korthikanti" in stdout, stdout)
     llama = str(studies / "llama3_405b_54_days.toml")
     flows = ["--set", "run.fidelity=flow"]
-    stdout, stderr = interrupt(program, ["plan", llama, *flows, "--set", "run.network_draws=1", "--set", "fabric.compute.kind=roce",
+    stdout, stderr = interrupt(program, ["plan", llama, *flows, "--set", "run.network_draws=4", "--set", "fabric.compute.kind=roce",
                                          "--set", "fabric.compute.topology=fat_tree", "--set", "fabric.compute.queue_pairs=32",
                                          "--splits", "10000", "--top", "50"], 4)
     check(stderr == "railyard: interrupted: this is the plan as given; others were not all tried\n", stderr)
