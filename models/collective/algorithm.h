@@ -2,7 +2,6 @@
 // What is asked of a collective library, and the ways in which it may do it. Names as NCCL's.
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,16 +30,6 @@ enum class Algorithm : std::uint8_t {
 // How data and readiness travel: `ll` spends every other word on a flag, `ll128` 8 bytes of 128,
 // `simple` none but waits for whole chunks.
 enum class Protocol : std::uint8_t { ll, ll128, simple };
-
-struct Choice {
-    Algorithm algorithm = Algorithm::ring;
-    Protocol protocol = Protocol::simple;
-};
-// What a person may insist on.
-struct Wish {
-    std::optional<Algorithm> algorithm;
-    std::optional<Protocol> protocol;
-};
 
 // In the order of the enums.
 const std::vector<std::string>& collective_names();

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/collective/tuner.h"
-
 namespace railyard {
 
 namespace {
@@ -136,16 +134,6 @@ double mesh_ring_share(std::int64_t gpus) {
     return one_fewer ? static_cast<double>(gpus - 2) / static_cast<double>(gpus - 1) : 1;
 }
 
-// Whether NCCL takes PAT for some size.
-bool takes_pat(const Communicator& c, Collective collective, Wish wish) {
-    if (!available(c, collective, {Algorithm::pat, Protocol::simple})) return false;
-    for (double bytes = 1; bytes < 1e15; bytes *= 2) {
-        const std::optional<Choice> choice = choose(c, collective, bytes, wish);
-        if (choice && choice->algorithm == Algorithm::pat) return true;
-    }
-    return false;
-}
-
 }  // namespace
 
 CollectiveConstants read_collective_constants(Catalogue& catalogue, const Node& node) {
@@ -231,8 +219,7 @@ Communicator read_communicator(Catalogue& catalogue, const Node& node, Communica
     return make_communicator(read_collective_constants(catalogue, node), node, shape);
 }
 
-void measure(GpuNetwork& network, const GpuGroups& groups, Collective collective, Communicator& c,
-             std::optional<Wish> wish) {
+void measure(GpuNetwork& network, const GpuGroups& groups, Collective collective, Communicator& c) {
     const Traffic traffic = traffic_of(collective);
     GroupRate rate = network.rate(traffic, groups);
     const bool trees = traffic == Traffic::all_reduce && c.domains > 1;
@@ -247,9 +234,7 @@ void measure(GpuNetwork& network, const GpuGroups& groups, Collective collective
     if (c.domains > 1) {
         c.network = rate.bytes_per_s * (collective == Collective::send_recv ? c.per_domain : 1);
         if (trees) c.tree_network = network.tree(groups).bytes_per_s;
-        c.pat_network = wish && takes_pat(c, collective, *wish)
-                            ? pat_rate(network, groups).bytes_per_s
-                            : c.network;
+        c.pat_network = c.network;
         c.measured.network_hop_s += rate.extra_hop_s;
         c.measured.far_hop_s = rate.far_hop_s;
         c.measured.far_share = rate.far_share;

@@ -134,11 +134,9 @@ double bytes_per_s_between_domains(const Node& node, std::int64_t ranks, std::in
 Communicator read_communicator(Catalogue& catalogue, const Node& node, CommunicatorShape shape);
 
 // Puts into `communicator`, of more than one rank, what it gets of a network for this collective when all
-// these groups, of which it is one, talk at once. PAT's rounds only with a wish, though an empty one, with
-// which NCCL takes PAT for some size: each is a solution of the network, and a plan has many groups. Else PAT
-// has a ring's share.
+// these groups, of which it is one, talk at once. PAT gets a ring's share.
 void measure(GpuNetwork& network, const GpuGroups& groups, Collective collective,
-             Communicator& communicator, std::optional<Wish> wish = {});
+             Communicator& communicator);
 
 // Seconds that an eager framework adds to a collective that no CUDA graph holds.
 double read_framework_launch(Catalogue& catalogue);

@@ -661,26 +661,19 @@ std::string GpuNetwork::link_name(LinkId link) const {
                        topology_.name(topology_.links()[link].to));
 }
 
-GroupRate pat_rate(GpuNetwork& network, const GpuGroups& groups) {
+double pat_bytes_per_s(GpuNetwork& network, const GpuGroups& groups) {
     const std::size_t ranks = groups.list().front().size();
-    GroupRate out;
-    double slowest = 0;  // of the rounds, in seconds for a byte of each part
-    double all = 0;
+    double seconds = 0;  // for a byte of each part
     for (std::size_t distance = 1; distance < ranks; distance *= 2) {
         Fingerprint name;
         name.add_all(groups.name(), distance);
-        GroupRate round = network.send({name, [&] { return rounds_of(groups.list(), distance); }});
+        const GroupRate round =
+            network.send({name, [&] { return rounds_of(groups.list(), distance); }});
         // In each rank's binomial tree, the ranks that hand its part on so far.
         const std::size_t parts = (ranks - distance - 1) / (2 * distance) + 1;
-        const double seconds = static_cast<double>(parts) / round.bytes_per_s;
-        all += seconds;
-        if (seconds > slowest) {
-            slowest = seconds;
-            out = std::move(round);
-        }
+        seconds += static_cast<double>(parts) / round.bytes_per_s;
     }
-    out.bytes_per_s = static_cast<double>(ranks - 1) / all;
-    return out;
+    return static_cast<double>(ranks - 1) / seconds;
 }
 
 }  // namespace railyard

@@ -236,6 +236,6 @@ class GpuNetwork {
 
 // What each GPU moves in an all-gather or a reduce-scatter by PAT, all groups being of one size with one
 // GPU in each node: round by round to the rank 1, 2, 4 ... places on, the fewer parts the further.
-GroupRate pat_rate(GpuNetwork& network, const GpuGroups& groups);
+double pat_bytes_per_s(GpuNetwork& network, const GpuGroups& groups);
 
 }  // namespace railyard

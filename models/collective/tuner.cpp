@@ -241,4 +241,13 @@ std::optional<Choice> choose(const Communicator& communicator, Collective collec
     return best;
 }
 
+bool chooses(const Communicator& communicator, Collective collective, Algorithm algorithm,
+             Wish wish) {
+    for (double bytes = 1; bytes < 1e15; bytes *= 2) {
+        const std::optional<Choice> choice = choose(communicator, collective, bytes, wish);
+        if (choice && choice->algorithm == algorithm) return true;
+    }
+    return false;
+}
+
 }  // namespace railyard

@@ -145,15 +145,15 @@ TEST_CASE("PAT's far rounds cross an oversubscribed spine, and carry the fewest 
     CHECK(network.ring(apart).bytes_per_s == doctest::Approx(c.nic()));
     // The next rank is on another leaf for one of four, the next but one for two, others for all. They carry
     // eight, four, two parts and one.
-    CHECK(pat_rate(network, apart).bytes_per_s ==
+    CHECK(pat_bytes_per_s(network, apart) ==
           doctest::Approx(c.nic() * 15 / (8 + 4 * 2 + 2 * 4 + 1 * 4)));
     // With twelve ranks, seven places on are five places back; the rounds have 6, 3, 1 parts and 1.
     const auto twelve = groups(96, 8, 12);
-    CHECK(pat_rate(network, twelve).bytes_per_s ==
+    CHECK(pat_bytes_per_s(network, twelve) ==
           doctest::Approx(c.nic() * 11 / (6 + 3 * 2 + 1 * 4 + 1 * 4)));
     Cluster rails("rail_optimized", 12);
     GpuNetwork one_leaf = rails.network();
-    CHECK(pat_rate(one_leaf, twelve).bytes_per_s == doctest::Approx(c.nic()));
+    CHECK(pat_bytes_per_s(one_leaf, twelve) == doctest::Approx(c.nic()));
 }
 
 TEST_CASE("trees lose to hash collisions as rings do, each queue pair by its own way") {

@@ -183,7 +183,10 @@ std::vector<Communicator> on_draws(const Scenario& s, const Communicator& nomina
         if (nominal.ranks < 2) break;
         GpuNetwork network = gpu_network(s, s.fidelity, s.faults, false, seed);
         const std::vector<GpuGroup> groups = {gpus_of(s, shape)};
-        measure(network, groups, collective, out.back(), wish);
+        measure(network, groups, collective, out.back());
+        if (chooses(out.back(), collective, Algorithm::pat, wish)) {
+            out.back().pat_network = pat_bytes_per_s(network, groups);
+        }
     }
     return out;
 }
