@@ -43,7 +43,7 @@ enum class PacketEvent : std::uint8_t {
 };
 
 struct PacketRun {
-    static constexpr std::uint32_t none = UINT32_MAX;
+    static constexpr std::uint32_t none = PacketPool::none;
     static constexpr std::int64_t unset = INT64_MAX;
 
     PacketRun(const PacketNetwork& network, PacketSpec given);

@@ -425,9 +425,8 @@ int complain(const Scenario& s, const NetworkWindow& window, const WindowResult&
         fmt::print(
             stderr,
             "railyard: stuck: {} of {} flows on the {} network can never go on, the first of "
-            "them from {} to {}: none waits for an acknowledgement, so no timeout comes\n{}    a "
-            "job would "
-            "be ended by the watchdog of its collectives\n",
+            "them from {} to {}: none waits for an acknowledgement, so no timeout comes\n"
+            "{}    a job would be ended by the watchdog of its collectives\n",
             open, r.ends.size(), name, source_name(t, window.window, flow),
             target_name(t, window.window, flow),
             r.deadlock.empty() ? "" : fmt::format("    deadlock: {}\n", r.deadlock));

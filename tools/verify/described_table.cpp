@@ -455,6 +455,11 @@ void TableRuns::finish(const RowRun& row) {
 
 namespace {
 
+bool within(const std::vector<std::string>& some, const std::vector<std::string>& all) {
+    return std::ranges::all_of(
+        some, [&](const std::string& each) { return std::ranges::find(all, each) != all.end(); });
+}
+
 // Whether a file describes every table with such columns.
 bool describes_columns(const std::string& file, const std::vector<std::string>& columns) {
     const std::string text = read_file(file);
@@ -464,9 +469,9 @@ bool describes_columns(const std::string& file, const std::vector<std::string>& 
     const Value* section = document.root.find("table");
     const Value* header = section != nullptr ? section->find("columns") : nullptr;
     if (header == nullptr || header->items.empty()) return false;
-    return std::ranges::all_of(header->items, [&](const Value& column) {
-        return std::ranges::find(columns, column.text) != columns.end();
-    });
+    std::vector<std::string> needed;
+    for (const Value& column : header->items) needed.push_back(column.text);
+    return within(needed, columns);
 }
 
 }  // namespace
@@ -474,12 +479,6 @@ bool describes_columns(const std::string& file, const std::vector<std::string>& 
 bool more_rows_of(const CsvTable& table, const std::filesystem::path& shipped) {
     const Found number = match_pattern(table.name, R"((\d{2,3})\D.*)");
     if (number.empty() || !shipped.stem().string().starts_with(number[1] + "_")) return false;
-    const auto within = [](const std::vector<std::string>& some,
-                           const std::vector<std::string>& all) {
-        return std::ranges::all_of(some, [&](const std::string& column) {
-            return std::ranges::find(all, column) != all.end();
-        });
-    };
     const std::vector<std::string> columns = read_csv_table(shipped.string()).columns;
     return within(table.columns, columns) || within(columns, table.columns);
 }
