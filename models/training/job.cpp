@@ -65,11 +65,13 @@ TrainingJob::TrainingJob(CampaignEngine& engine, const JobSpec& spec,
       ledger_(ledger),
       events_(events),
       id_(engine.add(*this, "job")),
+      book_(ledger),
       schedule_(stages_of(spec)),
       pauses_(spec.pauses),
       stores_(stores),
       client_(stores.add_client(spec.network.read, spec.network.write)),
-      checkpointer_(engine, stores, client_, spec.checkpoint, spec.nodes, *this) {
+      checkpointer_(engine, stores, client_, spec.checkpoint, spec.nodes, *this),
+      corruption_(pool) {
     RY_CHECK(spec.step.duration() > Duration{});
     outcome_.interruptions.resize(causes.size());
     if (std::ranges::any_of(causes, [](const FailureCause& c) { return c.slow.has_value(); })) {
@@ -101,7 +103,7 @@ void TrainingJob::begin() {
 void TrainingJob::handle(std::uint32_t kind) {
     switch (kind) {
         case segment_end:
-            complete_steps(segment_steps_);
+            complete_steps(running_.steps());
             pass_undisturbed();
             start_segment();
             break;
@@ -118,7 +120,7 @@ void TrainingJob::handle(std::uint32_t kind) {
             if (phase_ == JobPhase::running) finish_step_under_way();
             break;
         case corruption_shows:
-            if (engine_.now() == corruption_shows_at_) corruption_found();
+            if (corruption_.shows(engine_.now())) corruption_found();
             break;
         default:
             RY_UNREACHABLE("a kind of event that the job schedules");
@@ -130,17 +132,17 @@ void TrainingJob::handle(std::uint32_t kind) {
 void TrainingJob::resume() {
     enter(JobPhase::running);
     recovering_from_failure_ = false;
-    checkpointer_.was_read(done_);
-    record("resumed", "", -1, done_);
-    if (feed_) feed_->resume_at(done_);
+    checkpointer_.was_read(done());
+    record("resumed", "", -1, done());
+    if (feed_) feed_->resume_at(done());
     if (could_grow()) change_pending_ = true;
     start_segment();
-    if (!outcome_.finished) reconsider_corruption();
+    if (!outcome_.finished && corruption_.went_back_to(done())) corruption_found();
     meet_what_is_broken();
 }
 
 const StepTime& TrainingJob::step() const {
-    return size_ == 0 ? schedule_.level_at(done_).step : spec_.smaller[size_ - 1].step;
+    return size_ == 0 ? schedule_.level_at(done()).step : spec_.smaller[size_ - 1].step;
 }
 
 std::int64_t TrainingJob::replicas() const {
@@ -150,7 +152,7 @@ std::int64_t TrainingJob::replicas() const {
 // Batches of all replicas count, whoever computes them.
 std::int64_t TrainingJob::steps_to_target() const {
     const std::int64_t left =
-        (spec_.target_steps - done_) * spec_.replicas + replica_steps_missing_;
+        (spec_.target_steps - done()) * spec_.replicas + book_.replica_steps_missing();
     return ceil_div(std::max<std::int64_t>(0, left), replicas());
 }
 
@@ -165,21 +167,21 @@ StepTime TrainingJob::next_step() const {
 void TrainingJob::start_segment() {
     if (!slowed_by_network()) return stand_still();
     if (phase_ != JobPhase::running) enter(JobPhase::running);
-    if (carried_ == Duration{}) look_at_schedule();
-    if (schedule_.finished(done_) || (spec_.target_steps > 0 && steps_to_target() == 0)) {
+    if (running_.carried() == Duration{}) look_at_schedule();
+    if (schedule_.finished(done()) || (spec_.target_steps > 0 && steps_to_target() == 0)) {
         // What is not saved yet counts: the job has done all that it was asked for.
         outcome_.finished = true;
         engine_.stop();
         return;
     }
-    if (feed_) feed_->look_at_epoch(done_);
+    if (feed_) feed_->look_at_epoch(done());
     // The step that a storm stopped comes first.
-    if (spec_.recovery.recompute && carried_ > Duration{}) {
-        resume_step(std::exchange(carried_, {}));
+    if (spec_.recovery.recompute && running_.carried() > Duration{}) {
+        resume_step(running_.take_carried());
         return;
     }
-    if (checkpointer_.due(done_, checkpoint_steps()) ||
-        (stop_pending() && saves() && checkpointer_.unsaved(done_) > 0)) {
+    if (checkpointer_.due(done(), checkpoint_steps()) ||
+        (stop_pending() && saves() && checkpointer_.unsaved(done()) > 0)) {
         begin_checkpoint();
         return;
     }
@@ -187,7 +189,7 @@ void TrainingJob::start_segment() {
         after_checkpoint();
         return;
     }
-    if (const auto pause = pauses_.due(done_, engine_.now())) {
+    if (const auto pause = pauses_.due(done(), engine_.now())) {
         begin_pause(*pause);
         return;
     }
@@ -195,29 +197,29 @@ void TrainingJob::start_segment() {
         enter(JobPhase::first_batch);
         return;
     }
-    if (feed_) feed_->look_at_caches(done_);
+    if (feed_) feed_->look_at_caches(done());
     plan_segment();
     std::int64_t steps = steps_ahead();
-    if (carried_ > segment_.duration()) steps = 1;  // it waited long for data, and is over
-    run_steps(steps, std::exchange(carried_, {}));
+    // One that has waited long for data is over.
+    if (running_.carried() > running_.each().duration()) steps = 1;
+    run_steps(steps, running_.take_carried());
 }
 
 void TrainingJob::plan_segment() {
-    segment_ = next_step();
-    segment_slowed_ = checkpointer_.uploading();
-    segment_slow_ = slowed_by_parts();
+    running_.plan(next_step(), checkpointer_.uploading(), slowed_by_parts());
 }
 
 std::int64_t TrainingJob::steps_ahead() const {
     // Far enough for any campaign, near enough for the clock.
-    std::int64_t steps = (Instant::max() - engine_.now()) / segment_.duration() / 2;
+    std::int64_t steps = (Instant::max() - engine_.now()) / running_.each().duration() / 2;
     RY_CHECK(steps > 0);
-    steps = std::min({steps, schedule_.steps_left(done_), pauses_.steps_until_next(done_)});
+    steps = std::min({steps, schedule_.steps_left(done()), pauses_.steps_until_next(done())});
     if (saves()) {
-        steps = std::min(steps, checkpointer_.steps_until_due(done_, checkpoint_steps(),
-                                                              segment_.duration(), carried_));
+        steps = std::min(
+            steps, checkpointer_.steps_until_due(done(), checkpoint_steps(),
+                                                 running_.each().duration(), running_.carried()));
     }
-    if (feed_) steps = std::min(steps, feed_->steps_ahead(done_));
+    if (feed_) steps = std::min(steps, feed_->steps_ahead(done()));
     if (spec_.target_steps > 0) steps = std::min(steps, steps_to_target());
     return steps;
 }
@@ -231,18 +233,18 @@ bool TrainingJob::only_steps_and_saves() const {
 // A segment has ended. Saves and segments up to the next event of anybody else: each does what its events
 // would do, without the queue between them.
 void TrainingJob::pass_undisturbed() {
-    if (!only_steps_and_saves() || !checkpointer_.due(done_, checkpoint_steps())) return;
+    if (!only_steps_and_saves() || !checkpointer_.due(done(), checkpoint_steps())) return;
     const std::optional<StoreService::Undisturbed> stall = checkpointer_.undisturbed();
     if (!stall) return;
     plan_segment();  // all segments are alike: without stages a step depends on nothing that passes here
-    while (checkpointer_.due(done_, checkpoint_steps()) &&
+    while (checkpointer_.due(done(), checkpoint_steps()) &&
            !(spec_.target_steps > 0 && steps_to_target() == 0) &&
            engine_.nothing_else_until(engine_.now() + stall->lasts(), stall->count)) {
         enter(JobPhase::checkpointing);
-        checkpointer_.pass_save(done_, *stall);
+        checkpointer_.pass_save(done(), *stall);
         enter(JobPhase::running);
         const std::int64_t steps = steps_ahead();
-        const Instant over = engine_.now() + steps * segment_.duration();
+        const Instant over = engine_.now() + steps * running_.each().duration();
         if (!engine_.nothing_else_until(over, 1)) return;
         engine_.pass(over, id_, segment_end);
         complete_steps(steps);
@@ -250,32 +252,24 @@ void TrainingJob::pass_undisturbed() {
 }
 
 void TrainingJob::run_steps(std::int64_t steps, Duration already_done) {
-    segment_start_ = engine_.now() - already_done;
-    segment_steps_ = steps;
-    // A step that has waited long enough, as things are now, is over.
-    segment_.data_wait = step().data_wait;
-    segment_.data_wait += std::max(extra_wait(), already_done - segment_.duration());
-    phase_event_ = engine_.schedule_cancellable(segment_start_ + steps * segment_.duration(), id_,
-                                                segment_end);
+    const Instant over =
+        running_.begin(engine_.now(), steps, already_done, step().data_wait, extra_wait());
+    phase_event_ = engine_.schedule_cancellable(over, id_, segment_end);
 }
 
 void TrainingJob::complete_steps(std::int64_t steps) {
-    const std::int64_t missing = spec_.replicas - replicas();
-    open_.add(steps, {gpus_of_steps(), missing, segment_slow_}, segment_);
-    done_ += steps;
-    replica_steps_missing_ += steps * missing;
+    book_.add(steps, {gpus_of_steps(), spec_.replicas - replicas(), running_.slow()},
+              running_.each());
 }
 
-Duration TrainingJob::stop_segment() {
-    const Duration elapsed = engine_.now() - segment_start_;
-    const Duration step = segment_.duration();
-    complete_steps(elapsed / step);
-    return elapsed % step;
+Duration TrainingJob::stop_steps() {
+    complete_steps(running_.whole(engine_.now()));
+    return running_.into_next(engine_.now());
 }
 
 void TrainingJob::finish_step_under_way() {
     engine_.cancel(phase_event_);
-    const Duration partial = stop_segment();
+    const Duration partial = stop_steps();
     if (partial == Duration{}) {
         start_segment();
     } else {
@@ -285,33 +279,16 @@ void TrainingJob::finish_step_under_way() {
 
 // What is left of the step under way takes as long as things are now.
 void TrainingJob::resume_step(Duration partial) {
-    const bool slowed = checkpointer_.uploading();
-    segment_.data_wait = step().data_wait;
-    if (std::exchange(segment_slowed_, slowed) != slowed) {
-        upload_changes(segment_, partial, slowed, spec_.checkpoint.upload_step_penalty);
-    }
+    running_.look_at_upload(checkpointer_.uploading(), partial,
+                            spec_.checkpoint.upload_step_penalty, step().data_wait);
     run_steps(1, partial);
-}
-
-void TrainingJob::keep(std::int64_t steps) {
-    const std::int64_t kept = done_ - open_.count();
-    open_.take_oldest(steps - kept, [&](const OpenSteps<Workers>::Done& done) {
-        outcome_.steps_kept += done.steps;
-        outcome_.replica_steps_missing += done.steps * done.by.replicas_missing;
-        outcome_.slow_time += done.steps * done.by.slowed;
-        outcome_.checkpoint_stall += done.steps * done.each.upload;
-        outcome_.stepping += done.time() - done.steps * done.each.upload;
-        for (const auto& [category, part] : step_parts) {
-            ledger_.book(category, done.by.gpus, done.each.*part * done.steps);
-        }
-    });
 }
 
 // ---- saving ----
 
 void TrainingJob::begin_checkpoint() {
     enter(JobPhase::checkpointing);
-    checkpointer_.save(done_, stop_pending());
+    checkpointer_.save(done(), stop_pending());
 }
 
 void TrainingJob::after_checkpoint() {
@@ -319,7 +296,7 @@ void TrainingJob::after_checkpoint() {
         start_segment();
     } else if (checkpointer_.idle()) {
         // The tier that outlasts the stop may have passed over what is saved elsewhere.
-        if (saves() && checkpointer_.lasting_steps() < done_) {
+        if (saves() && checkpointer_.lasting_steps() < done()) {
             begin_checkpoint();
         } else {
             begin_stop();
@@ -346,12 +323,12 @@ void TrainingJob::first_batch_there() {
 void TrainingJob::moved_on() {
     if (phase_ != JobPhase::checkpointing) return;
     const Saver::Waits come = checkpointer_.come();
-    if (come == Saver::Waits::buffer) checkpointer_.begin_stall(done_, stop_pending());
+    if (come == Saver::Waits::buffer) checkpointer_.begin_stall(done(), stop_pending());
     if (come == Saver::Waits::upload) after_checkpoint();
 }
 
 void TrainingJob::safe(const SavedStates::State& state) {
-    if (!goes_back_far_) keep(checkpointer_.stored_steps());
+    if (!goes_back_far_) book_.keep(checkpointer_.stored_steps());
     record("checkpoint_safe", "", -1, state.steps);
 }
 
@@ -393,9 +370,9 @@ bool TrainingJob::exposed() const {
 }
 
 void TrainingJob::end() {
-    Duration partial = carried_;
+    Duration partial = running_.carried();
     if (phase_ == JobPhase::running && !outcome_.finished) {
-        partial = stop_segment();
+        partial = stop_steps();
     } else if (phase_ != JobPhase::running && phase_ != JobPhase::done) {
         book_phase();
     }
@@ -405,10 +382,11 @@ void TrainingJob::end() {
         outcome_.pause_restarts = phase_ == JobPhase::maintenance;
     }
     // The campaign's end loses nothing: what is done counts, saved or not.
-    keep(done_);
+    book_.keep(done());
+    book_.cut_off(running_.each(), gpus_of_steps(), partial);
+    static_cast<StepCounts&>(outcome_) = book_.counts();
     outcome_.checkpoint_stall += stalled_;
     end_stages(partial);
-    if (partial > Duration{}) book_cut_off(partial);
     if (saves()) {
         if (phase_ == JobPhase::checkpointing) checkpointer_.count_wait();
         checkpointer_.end();
@@ -422,22 +400,6 @@ void TrainingJob::end() {
     record(outcome_.finished ? "finished" : "campaign_end", "", -1, outcome_.steps_kept);
     phase_ = JobPhase::done;
     if (phases_ != nullptr) phases_->push_back({engine_.now(), phase_});
-}
-
-// A step cut off: its time in the proportions of a step, rounded down, the rest productive.
-void TrainingJob::book_cut_off(Duration partial) {
-    using Wide = __int128;
-    const Wide whole = segment_.duration().count();
-    Duration rest = partial;
-    for (const auto& [category, part] : step_parts) {
-        if (category == Category::productive) continue;
-        const Wide all = (segment_.*part).count();
-        const Duration share(static_cast<std::int64_t>(all * partial.count() / whole));
-        ledger_.book(category, gpus_of_steps(), share);
-        if (category == Category::checkpoint_stall) outcome_.checkpoint_stall += share;
-        rest -= share;
-    }
-    ledger_.book(Category::productive, gpus_of_steps(), rest);
 }
 
 void TrainingJob::record(const char* kind, std::string cause, std::int64_t slot,

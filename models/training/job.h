@@ -40,7 +40,9 @@
 #include "models/training/ledger.h"
 #include "models/training/network_parts.h"
 #include "models/training/node_pool.h"
+#include "models/training/running_steps.h"
 #include "models/training/saver.h"
+#include "models/training/silent_corruption.h"
 #include "models/training/stages.h"
 #include "models/training/step.h"
 #include "models/training/steps_done.h"
@@ -163,21 +165,16 @@ struct FaultCounts {
     void add(const FaultCounts& other);
 };
 
-struct JobOutcome : FaultCounts {
-    std::int64_t steps_kept = 0;
-    std::int64_t steps_lost = 0;
+struct JobOutcome : FaultCounts, StepCounts {
     CheckpointOutcome checkpoint;
     std::vector<std::int64_t> interruptions;  // by cause
     std::int64_t planned_interruptions = 0;
-    std::int64_t strikes_while_down = 0;     // failures that found nothing to interrupt
-    std::int64_t replica_steps_missing = 0;  // of kept steps: replicas that were not there
+    std::int64_t strikes_while_down = 0;  // failures that found nothing to interrupt
     std::int64_t shrinks = 0;
     std::int64_t nodes_changed = 0;  // stops to swap a slow node or to grow again
-    Duration slow_time{};            // of kept and lost steps: waiting for slow parts
     // Time from an unexpected interruption to running again, by phase.
     Duration detection{}, replacement{}, requeue_wait{}, restart{}, restore{};
     Duration storm_stall{};
-    Duration checkpoint_stall{};     // it waited for checkpoints, or kept steps slowed by one
     Duration data_starved{};         // its steps waited for data that others kept the
                                      // store from giving
     GpuNanoseconds first_batch = 0;  // waiting while shuffle buffers fill
@@ -190,7 +187,6 @@ struct JobOutcome : FaultCounts {
         Duration wall{};  // from its beginning to the next one's
     };
     std::vector<Stage> stages;
-    Duration stepping{};  // of kept steps, without what checkpoints beside them cost
     std::int64_t pauses = 0;
     Duration paused{};      // without those that ended in a restart
     Duration pause_left{};  // at the end, of the pause or the planned stop under way
@@ -269,17 +265,6 @@ class TrainingJob : public CampaignEngine::Component,
         corruption_shows,
         date_due,  // of a stage or a pause
     };
-    // Who did steps that are alike.
-    struct Workers {
-        std::int64_t gpus = 0;
-        std::int64_t replicas_missing = 0;
-        Duration slowed{};  // of each step: waiting for slow parts
-        bool operator==(const Workers&) const = default;
-    };
-    struct Lost {
-        Duration time{};
-        GpuNanoseconds gpu_time = 0;
-    };
 
     void enter(JobPhase phase);
     void end_phase_after(Duration span, Kind kind);
@@ -291,20 +276,18 @@ class TrainingJob : public CampaignEngine::Component,
     void pass_undisturbed();
     void run_steps(std::int64_t steps, Duration already_done);
     void complete_steps(std::int64_t steps);
-    Duration stop_segment();  // completes its whole steps; returns the time spent
-                              // in the next one
+    Duration stop_steps();  // completes the whole ones; returns the time spent in the next one
     void resume_step(Duration partial);
     void finish_step_under_way();  // and then look again at what comes next
     StepTime next_step() const;    // as things are now
     Duration extra_wait() const { return feed_ ? feed_->extra_wait(step().data_wait) : Duration{}; }
     void begin_checkpoint();
     bool saves() const { return checkpointer_.saves(); }
-    void keep(std::int64_t steps);  // nothing takes the first so many away: counts and books them
-    void book_cut_off(Duration partial);
-    Lost lose_what_is_not_saved();
+    Duration lose_what_is_not_saved();  // which has taken so long
     void fail_checkpoints(const StateLoss& loss);
     void lose_work(Duration partial);
-    bool exposed() const;  // processes run
+    bool exposed() const;                               // processes run
+    std::int64_t done() const { return book_.done(); }  // steps
     std::int64_t nodes() const { return spec_.nodes - static_cast<std::int64_t>(missing_.size()); }
     std::int64_t gpus() const { return nodes() * spec_.gpus_per_node; }
     // Nodes that are missing at a job's full size had their part in its steps.
@@ -349,14 +332,15 @@ class TrainingJob : public CampaignEngine::Component,
     void stand_still();
     void corrupt(const Strike& strike);
     void corruption_found();
-    void reconsider_corruption();
     void release_network();
     void after_checkpoint();
     void begin_restore();
     bool on_the_store() const;  // what it waits for now is bytes to or from there
     void hold_up(const Strike& strike, const Storm& storm);
     void go_on();
-    void interrupt(const NodePool::Struck& struck, Duration detection);
+    // States with more steps than `trusted` are worth nothing.
+    void interrupt(const NodePool::Struck& struck, Duration detection,
+                   std::optional<std::int64_t> trusted = std::nullopt);
     void begin_maintenance();
     void stop_for(Duration span);  // all processes are gone, and what memory held
     void drain();
@@ -385,14 +369,8 @@ class TrainingJob : public CampaignEngine::Component,
     bool network_held_ = false;       // and with it the bytes to and from the stores
     Duration held_left_{};            // of a restore of a fixed length
 
-    // The running segment: `segment_steps_` steps that began, on paper, at segment_start_.
-    Instant segment_start_{};
-    std::int64_t segment_steps_ = 0;
-    bool segment_slowed_ = false;  // by an upload, at present
-    StepTime segment_;             // each of them
-    Duration segment_slow_{};      // of it: waiting for slow parts
-    Duration carried_{};           // time already spent in the step that a storm stopped;
-                                   // with recompute off: a failure
+    StepBook book_;
+    RunningSteps running_;  // with recompute off, a failure carries the step under way on
 
     StepSchedule schedule_;
     Pauses pauses_;
@@ -405,11 +383,8 @@ class TrainingJob : public CampaignEngine::Component,
     std::size_t client_;  // its nodes, among the stores'
     Saver checkpointer_;
     std::optional<DataFeed> feed_;
-    std::int64_t done_ = 0;                   // steps since the campaign began, less what was lost
-    std::int64_t replica_steps_missing_ = 0;  // of these, likewise JobOutcome's
-    OpenSteps<Workers> open_;                 // of these
-    bool goes_back_far_ = false;              // what is in a store can be lost as well
-    Duration stalled_{};                      // in all, waiting for checkpoints
+    bool goes_back_far_ = false;  // what is in a store can be lost as well
+    Duration stalled_{};          // in all, waiting for checkpoints
 
     bool maintenance_pending_ = false;
     bool recovering_from_failure_ = false;
@@ -422,12 +397,7 @@ class TrainingJob : public CampaignEngine::Component,
     std::optional<SlowParts> slow_;
     std::vector<std::size_t> found_slow_;  // their numbers
     std::uint32_t conditions_ = 0;         // of the slow parts at present, bits
-    std::optional<Strike> corrupt_;        // what is computed since is wrong
-    std::int64_t corrupt_node_ = -1;
-    std::int64_t clean_steps_ = 0;
-    Instant corruption_shows_at_{};
-    bool corruption_due_ = false;                // it showed while the job was down
-    std::optional<std::int64_t> trusted_steps_;  // by the interruption that is under way
+    SilentCorruption corruption_;
     Instant began_{};
     JobOutcome outcome_;
 };

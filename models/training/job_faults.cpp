@@ -21,12 +21,12 @@ void FaultCounts::add(const FaultCounts& other) {
 Duration TrainingJob::slowed_by_parts() const {
     const Duration over_network = slowed_by_network().value_or(Duration{});
     if (conditions_ == 0) return over_network;
-    return over_network + (size_ == 0 ? schedule_.level_at(done_).slowed
+    return over_network + (size_ == 0 ? schedule_.level_at(done()).slowed
                                       : spec_.smaller[size_ - 1].slowed)[conditions_];
 }
 
 double TrainingJob::slowdown(std::uint32_t condition) const {
-    const StageLevel& level = schedule_.level_at(done_);
+    const StageLevel& level = schedule_.level_at(done());
     return seconds(level.slowed[1U << condition]) / seconds(level.step.duration());
 }
 
@@ -59,45 +59,21 @@ void TrainingJob::part_with_slow_nodes() {
 
 // ---- silent corruption ----
 
-// One at a time: a second one before the first shows changes nothing.
 void TrainingJob::corrupt(const Strike& strike) {
-    if (corrupt_) return;
-    corrupt_ = strike;
-    corrupt_node_ = pool_.node_in(strike.slot);
-    clean_steps_ = done_;
+    std::int64_t clean_steps = done();
     if (phase_ == JobPhase::running) {
-        clean_steps_ +=
-            std::min(segment_steps_, (engine_.now() - segment_start_) / segment_.duration());
+        clean_steps += std::min(running_.steps(), running_.whole(engine_.now()));
     }
-    const Duration shows = causes_[strike.cause].detection;
-    if (shows > Instant::max() - engine_.now()) return;
-    corruption_shows_at_ = engine_.now() + shows;
-    engine_.schedule(corruption_shows_at_, id_, corruption_shows);
-}
-
-// The job has gone back to a state. A part that corrupts goes on doing so; with its node gone, a state from
-// before is clean.
-void TrainingJob::reconsider_corruption() {
-    if (!corrupt_) return;
-    const bool node_left = pool_.node_in(corrupt_->slot) != corrupt_node_;
-    if (node_left && done_ <= clean_steps_) {
-        corrupt_.reset();
-    } else {
-        clean_steps_ = std::min(clean_steps_, done_);
-        if (corruption_due_) corruption_found();
-    }
+    const std::optional<Instant> shows =
+        corruption_.begin(strike, clean_steps, engine_.now(), causes_[strike.cause].detection);
+    if (shows) engine_.schedule(*shows, id_, corruption_shows);
 }
 
 void TrainingJob::corruption_found() {
-    corruption_due_ = corrupt_ && !exposed();
-    if (!corrupt_ || corruption_due_) return;
-    NodePool::Struck struck{*std::exchange(corrupt_, std::nullopt), {}};
-    if (pool_.node_in(struck.strike.slot) == corrupt_node_) {
-        struck.slots.push_back(struck.strike.slot);
-    }
+    const std::optional<SilentCorruption::Found> found = corruption_.find(exposed());
+    if (!found) return;
     ++outcome_.corruptions_found;
-    trusted_steps_ = clean_steps_;
-    interrupt(struck, {});
+    interrupt(found->struck, {}, found->clean_steps);
 }
 
 }  // namespace railyard

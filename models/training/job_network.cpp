@@ -8,7 +8,7 @@ void TrainingJob::network_changed() {
     if (phase_ == JobPhase::running && !slowed_by_network()) {
         // What is on its way goes no further: the step goes on when there is a way again.
         engine_.cancel(phase_event_);
-        carried_ += stop_segment();
+        running_.carry(stop_steps());
         stand_still();
     } else if (phase_ == JobPhase::running) {
         finish_step_under_way();
@@ -21,7 +21,7 @@ void TrainingJob::stand_still() {
     held_ = JobPhase::running;
     enter(JobPhase::storm_stall);
     waits_for_network_ = true;
-    record("no_path", network_->names(network_->broken()), -1, done_);
+    record("no_path", network_->names(network_->broken()), -1, done());
 }
 
 }  // namespace railyard

@@ -61,14 +61,14 @@ bool TrainingJob::on_the_store() const {
 void TrainingJob::hold_up(const Strike& strike, const Storm& storm) {
     if (phase_ == JobPhase::running) {
         engine_.cancel(phase_event_);
-        carried_ += stop_segment();
+        running_.carry(stop_steps());
     } else if (phase_ == JobPhase::restore && spec_.recovery.restore) {
         engine_.cancel(phase_event_);
         held_left_ = phase_ends_ - engine_.now();
     } else if (phase_ == JobPhase::checkpointing) {
         checkpointer_.count_wait();  // the storm's time is its own
     }
-    record("storm", causes_[strike.cause].name, strike.slot, done_);
+    record("storm", causes_[strike.cause].name, strike.slot, done());
     failure_ = strike;
     held_ = phase_;
     enter(JobPhase::storm_stall);
@@ -97,16 +97,17 @@ void TrainingJob::go_on() {
     }
 }
 
-void TrainingJob::interrupt(const NodePool::Struck& struck, Duration detection) {
+void TrainingJob::interrupt(const NodePool::Struck& struck, Duration detection,
+                            std::optional<std::int64_t> trusted) {
     const FailureCause& cause = causes_[struck.strike.cause];
     ++outcome_.interruptions[struck.strike.cause];
     engine_.cancel(phase_event_);
     release_network();
     planned_stop_.reset();
     pause_to_stop_.reset();
-    const std::int64_t lost_before = outcome_.steps_lost;
+    const std::int64_t lost_before = book_.counts().steps_lost;
     Duration partial{};
-    if (phase_ == JobPhase::running) partial = stop_segment();
+    if (phase_ == JobPhase::running) partial = stop_steps();
     if (phase_ == JobPhase::checkpointing) checkpointer_.count_wait();
     checkpointer_.wait_for(Saver::Waits::nothing);
     enter(JobPhase::detection);
@@ -116,14 +117,13 @@ void TrainingJob::interrupt(const NodePool::Struck& struck, Duration detection) 
     for (const std::int64_t slot : failed_slots_) {
         fail_checkpoints({StateLoss::Scope::node, slot});
     }
-    const std::optional<std::int64_t> trusted = std::exchange(trusted_steps_, std::nullopt);
     if (trusted && saves()) checkpointer_.give_up_after(*trusted);
     if (spec_.recovery.recompute) {
-        lose_work(partial + std::exchange(carried_, {}));
+        lose_work(partial + running_.take_carried());
     } else {
-        carried_ += partial;
+        running_.carry(partial);
     }
-    record("interruption", cause.name, struck.strike.slot, outcome_.steps_lost - lost_before);
+    record("interruption", cause.name, struck.strike.slot, book_.counts().steps_lost - lost_before);
     failure_ = struck.strike;
     recovering_from_failure_ = true;
     end_phase_after(detection, phase_end);
@@ -133,26 +133,16 @@ void TrainingJob::fail_checkpoints(const StateLoss& loss) {
     if (saves()) checkpointer_.fail(loss);
 }
 
-// Goes back to the newest state that is left: what the steps since have taken.
-TrainingJob::Lost TrainingJob::lose_what_is_not_saved() {
-    const std::int64_t left = saves() ? checkpointer_.newest().steps : 0;
-    outcome_.steps_lost += done_ - left;
-    Lost all;
-    open_.take_newest(done_ - left, [&](const OpenSteps<Workers>::Done& done) {
-        all.time += done.time();
-        all.gpu_time += GpuNanoseconds{done.by.gpus} * done.time().count();
-        replica_steps_missing_ -= done.steps * done.by.replicas_missing;
-    });
-    done_ = left;
-    schedule_.back_to(done_);
-    pauses_.back_to(done_);
-    return all;
+// Goes back to the newest state that is left.
+Duration TrainingJob::lose_what_is_not_saved() {
+    const Duration lost = book_.back_to(saves() ? checkpointer_.newest().steps : 0);
+    schedule_.back_to(done());
+    pauses_.back_to(done());
+    return lost;
 }
 
 void TrainingJob::lose_work(Duration partial) {
-    const Lost lost = lose_what_is_not_saved();
-    outcome_.lost_work += lost.time + partial;
-    ledger_.book(Category::lost_work, lost.gpu_time);
+    outcome_.lost_work += lose_what_is_not_saved() + partial;
     ledger_.book(Category::lost_work, gpus(), partial);
 }
 
@@ -164,9 +154,9 @@ void TrainingJob::data_lost(std::size_t store, double /*fraction*/, StorePart /*
     const bool state_in_gpus = phase == JobPhase::running || phase == JobPhase::checkpointing ||
                                phase == JobPhase::first_batch || phase == JobPhase::pause;
     if (state_in_gpus || phase == JobPhase::done || !spec_.recovery.recompute) return;
-    const std::int64_t lost_before = outcome_.steps_lost;
+    const std::int64_t lost_before = book_.counts().steps_lost;
     lose_work({});
-    record("data_lost", "storage", -1, outcome_.steps_lost - lost_before);
+    record("data_lost", "storage", -1, book_.counts().steps_lost - lost_before);
     if (phase != JobPhase::restore || spec_.recovery.restore) return;
     fail_checkpoints({StateLoss::Scope::processes});  // what it was reading is gone
     checkpointer_.restore();
@@ -299,7 +289,7 @@ void TrainingJob::left(std::int64_t slot) {
 void TrainingJob::state_leaves(std::int64_t slot) {
     fail_checkpoints({StateLoss::Scope::node, slot});
     const std::int64_t kept = saves() ? checkpointer_.newest().steps : 0;
-    if (spec_.recovery.recompute && kept < done_) lose_work({});
+    if (spec_.recovery.recompute && kept < done()) lose_work({});
 }
 
 void TrainingJob::get_nodes() {
@@ -348,7 +338,7 @@ void TrainingJob::begin_stop() {
 // Slow nodes leave, or a job that has shrunk grows again.
 void TrainingJob::change_nodes() {
     ++outcome_.nodes_changed;
-    record("nodes_changed", "", -1, done_);
+    record("nodes_changed", "", -1, done());
     enter(JobPhase::requeue_wait);
     fail_checkpoints({});
     if (spec_.recovery.recompute && !saves()) lose_work({});  // it starts again
@@ -358,7 +348,7 @@ void TrainingJob::change_nodes() {
 
 void TrainingJob::begin_maintenance() {
     maintenance_pending_ = false;
-    record("maintenance", "", -1, done_);
+    record("maintenance", "", -1, done());
     stop_for(spec_.maintenance.duration);
 }
 
@@ -366,9 +356,7 @@ void TrainingJob::stop_for(Duration span) {
     ++outcome_.planned_interruptions;
     enter(JobPhase::maintenance);
     fail_checkpoints({StateLoss::Scope::all_memory});
-    if (spec_.recovery.recompute) {  // a job that never saves starts again
-        ledger_.book(Category::lost_work, lose_what_is_not_saved().gpu_time);
-    }
+    if (spec_.recovery.recompute) lose_what_is_not_saved();  // a job that never saves starts again
     end_phase_after(span, phase_end);
 }
 

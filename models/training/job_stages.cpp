@@ -72,16 +72,16 @@ std::int64_t TrainingJob::checkpoint_steps() const {
 
 // What the next step needs: its stage, which may take a stop, and a stop that is due.
 void TrainingJob::look_at_schedule() {
-    schedule_.look_at_date(done_, engine_.now());
+    schedule_.look_at_date(done(), engine_.now());
     if (planned_stop_) return;
-    const std::size_t next = schedule_.stage_at(done_);
+    const std::size_t next = schedule_.stage_at(done());
     if (next != stage_) {
         // Back behind its beginning, a job undoes what a stage has changed.
         const StageSpec& changed = schedule_.stage(std::max(next, stage_));
         if (changed.restarts) planned_stop_ = next > stage_ ? changed.stop : Duration{};
         if (!changed.restarts) enter_stage(next);
     }
-    const std::optional<std::size_t> pause = pauses_.due(done_, engine_.now());
+    const std::optional<std::size_t> pause = pauses_.due(done(), engine_.now());
     if (pause && spec_.pauses[*pause].restart) {
         planned_stop_ = std::max(planned_stop_.value_or(Duration{}), spec_.pauses[*pause].duration);
         pause_to_stop_ = pause;
@@ -92,13 +92,13 @@ void TrainingJob::enter_stage(std::size_t stage) {
     if (staged()) outcome_.stages[stage_].wall += engine_.now() - stage_since_;
     stage_since_ = engine_.now();
     stage_ = stage;
-    if (staged()) record("stage", schedule_.stage(stage).name, -1, done_);
+    if (staged()) record("stage", schedule_.stage(stage).name, -1, done());
 }
 
 void TrainingJob::begin_pause(std::size_t pause) {
-    pauses_.began(pause, done_);
+    pauses_.began(pause, done());
     if (!spec_.pauses[pause].goes_on) ++outcome_.pauses;
-    record("pause", spec_.pauses[pause].name, -1, done_);
+    record("pause", spec_.pauses[pause].name, -1, done());
     enter(JobPhase::pause);
     end_phase_after(spec_.pauses[pause].duration, phase_end);
 }
@@ -107,7 +107,7 @@ void TrainingJob::begin_pause(std::size_t pause) {
 void TrainingJob::begin_planned_stop() {
     const Duration lasts = *std::exchange(planned_stop_, std::nullopt);
     if (pause_to_stop_) {
-        pauses_.began(*pause_to_stop_, done_);
+        pauses_.began(*pause_to_stop_, done());
         if (!spec_.pauses[*pause_to_stop_].goes_on) {
             ++outcome_.pauses;
         } else {
@@ -115,9 +115,9 @@ void TrainingJob::begin_planned_stop() {
         }
     }
     record("planned_stop", pause_to_stop_ ? spec_.pauses[*pause_to_stop_].name : std::string(), -1,
-           done_);
+           done());
     pause_to_stop_.reset();
-    const std::size_t next = schedule_.stage_at(done_);
+    const std::size_t next = schedule_.stage_at(done());
     if (next != stage_) enter_stage(next);
     stop_for(lasts);
 }
@@ -136,7 +136,7 @@ void TrainingJob::end_stages(Duration partial) {
     if (!staged()) return;
     outcome_.stepping += partial;
     outcome_.stages[stage_].wall += engine_.now() - stage_since_;
-    const std::vector<StepSchedule::Done> done = schedule_.done(done_);
+    const std::vector<StepSchedule::Done> done = schedule_.done(book_.done());
     for (std::size_t i = 0; i < done.size(); ++i) outcome_.stages[i].kept = done[i];
 }
 

@@ -84,4 +84,46 @@ class OpenSteps {
 // as long as it does from now on.
 void upload_changes(StepTime& step, Duration partial, bool uploads, Duration penalty);
 
+// What became of a job's steps.
+struct StepCounts {
+    std::int64_t steps_kept = 0;
+    std::int64_t steps_lost = 0;
+    std::int64_t replica_steps_missing = 0;  // of kept steps: replicas that were not there
+    Duration slow_time{};                    // of kept and lost steps: waiting for slow parts
+    Duration checkpoint_stall{};  // it waited for checkpoints, or kept steps slowed by one
+    Duration stepping{};          // of kept steps, without what checkpoints beside them cost
+};
+
+// Who did steps that are alike.
+struct Workers {
+    std::int64_t gpus = 0;
+    std::int64_t replicas_missing = 0;
+    Duration slowed{};  // of each step: waiting for slow parts
+    bool operator==(const Workers&) const = default;
+};
+
+// The steps of one job: all that it has done since the campaign began, less what was lost. In the ledger
+// once their fate is known.
+class StepBook {
+  public:
+    explicit StepBook(Ledger& ledger) : ledger_(ledger) {}
+
+    std::int64_t done() const { return done_; }
+    std::int64_t replica_steps_missing() const { return replica_steps_missing_; }  // of these
+    void add(std::int64_t steps, const Workers& by, const StepTime& each);
+    void keep(std::int64_t steps);  // nothing takes the first so many away
+    // Those after the first so many are lost: what they have taken.
+    Duration back_to(std::int64_t steps);
+    // So much of a step was done when the campaign ended.
+    void cut_off(const StepTime& step, std::int64_t gpus, Duration partial);
+    const StepCounts& counts() const { return counts_; }
+
+  private:
+    Ledger& ledger_;
+    std::int64_t done_ = 0;
+    std::int64_t replica_steps_missing_ = 0;
+    OpenSteps<Workers> open_;
+    StepCounts counts_;
+};
+
 }  // namespace railyard

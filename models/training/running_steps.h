@@ -1,0 +1,48 @@
+#pragma once
+// The stretch of steps that a job runs at present: alike, one after another, without an event between them.
+
+#include <utility>
+
+#include "models/failure/failure.h"
+#include "models/training/step.h"
+
+namespace railyard {
+
+class RunningSteps {
+  public:
+    // What steps are from now on: each, with an upload beside it or without; `slow` of it they wait for
+    // slow parts.
+    void plan(const StepTime& each, bool uploads, Duration slow) {
+        each_ = each;
+        uploads_ = uploads;
+        slow_ = slow;
+    }
+    const StepTime& each() const { return each_; }
+    Duration slow() const { return slow_; }
+
+    // So many begin, so far into the first of them, which wait for data as long as a bare step does and
+    // `extra` more. When the last one ends.
+    Instant begin(Instant now, std::int64_t steps, Duration into, Duration wait, Duration extra);
+    // An upload begins or ends beside the step under way, of which `into` has passed.
+    void look_at_upload(bool uploads, Duration into, Duration penalty, Duration wait);
+
+    std::int64_t steps() const { return steps_; }
+    // Whole ones by then, and the time in the next one.
+    std::int64_t whole(Instant now) const { return (now - start_) / each_.duration(); }
+    Duration into_next(Instant now) const { return (now - start_) % each_.duration(); }
+
+    // A step was stopped so far on; the next stretch begins there.
+    void carry(Duration into) { carried_ += into; }
+    Duration carried() const { return carried_; }
+    Duration take_carried() { return std::exchange(carried_, {}); }
+
+  private:
+    Instant start_{};  // on paper, of the first whole step
+    std::int64_t steps_ = 0;
+    StepTime each_;
+    bool uploads_ = false;
+    Duration slow_{};
+    Duration carried_{};
+};
+
+}  // namespace railyard
