@@ -136,6 +136,7 @@ void TrainingJob::fail_checkpoints(const StateLoss& loss) {
 // Goes back to the newest state that is left.
 Duration TrainingJob::lose_what_is_not_saved() {
     const Duration lost = book_.back_to(saves() ? checkpointer_.newest().steps : 0);
+    outcome_.steps_lost = book_.counts().steps_lost;
     schedule_.back_to(done());
     pauses_.back_to(done());
     return lost;
