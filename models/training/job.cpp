@@ -37,18 +37,6 @@ const PhaseTraits& traits_of(JobPhase phase) {
     return phases[static_cast<std::size_t>(phase)];
 }
 
-// A job without stages is one that never ends.
-std::vector<StageSpec> stages_of(const JobSpec& spec) {
-    if (!spec.stages.empty()) return spec.stages;
-    StageLevel all;
-    all.step = spec.step;
-    all.slowed = spec.slowed;
-    StageSpec stage;
-    stage.nodes = spec.nodes;
-    stage.levels = {all};
-    return {stage};
-}
-
 }  // namespace
 
 std::string_view phase_name(JobPhase phase) {
@@ -66,20 +54,15 @@ TrainingJob::TrainingJob(CampaignEngine& engine, const JobSpec& spec,
       events_(events),
       id_(engine.add(*this, "job")),
       book_(ledger),
-      schedule_(stages_of(spec)),
-      pauses_(spec.pauses),
+      stages_(spec),
       stores_(stores),
       client_(stores.add_client(spec.network.read, spec.network.write)),
       checkpointer_(engine, stores, client_, spec.checkpoint, spec.nodes, *this),
+      nodes_(engine, spec, causes, pool, *this),
       corruption_(pool) {
     RY_CHECK(spec.step.duration() > Duration{});
     outcome_.interruptions.resize(causes.size());
-    if (std::ranges::any_of(causes, [](const FailureCause& c) { return c.slow.has_value(); })) {
-        slow_.emplace(engine, spec.recovery.search, causes, *this,
-                      static_cast<std::size_t>(spec.nodes));
-    }
     goes_back_far_ = std::ranges::any_of(causes, &FailureCause::silent);
-    outcome_.stages.resize(spec.stages.size());
     for (std::size_t store = 0; store < spec.store_paths.size(); ++store) {
         const JobSpec::StorePath& path = spec.store_paths[store];
         stores.limit_path(client_, store, path.read, path.write);
@@ -88,11 +71,10 @@ TrainingJob::TrainingJob(CampaignEngine& engine, const JobSpec& spec,
 }
 
 void TrainingJob::begin() {
-    began_ = stage_since_ = engine_.now();
-    schedule_.look_at_date(0, engine_.now());
-    stage_ = schedule_.stage_at(0);
-    return_nodes();
-    schedule_dates();
+    began_ = engine_.now();
+    stages_.begin(began_);
+    states_leave(nodes_.keep_first(stages_.stage().nodes));
+    for (const Instant date : stages_.dates_after(began_)) engine_.schedule(date, id_, date_due);
     if (const MaintenanceSpec& m = spec_.maintenance; m.every > Duration{}) {
         engine_.schedule(engine_.now() + m.every - m.since % m.every, id_, maintenance_due);
     }
@@ -135,18 +117,20 @@ void TrainingJob::resume() {
     checkpointer_.was_read(done());
     record("resumed", "", -1, done());
     if (feed_) feed_->resume_at(done());
-    if (could_grow()) change_pending_ = true;
+    if (nodes_.could_grow()) change_pending_ = true;
     start_segment();
     if (!outcome_.finished && corruption_.went_back_to(done())) corruption_found();
     meet_what_is_broken();
 }
 
 const StepTime& TrainingJob::step() const {
-    return size_ == 0 ? schedule_.level_at(done()).step : spec_.smaller[size_ - 1].step;
+    const SmallerJob* const smaller = nodes_.smaller();
+    return smaller == nullptr ? stages_.level_at(done()).step : smaller->step;
 }
 
 std::int64_t TrainingJob::replicas() const {
-    return size_ == 0 ? spec_.replicas : spec_.smaller[size_ - 1].replicas;
+    const SmallerJob* const smaller = nodes_.smaller();
+    return smaller == nullptr ? spec_.replicas : smaller->replicas;
 }
 
 // Batches of all replicas count, whoever computes them.
@@ -167,8 +151,10 @@ StepTime TrainingJob::next_step() const {
 void TrainingJob::start_segment() {
     if (!slowed_by_network()) return stand_still();
     if (phase_ != JobPhase::running) enter(JobPhase::running);
-    if (running_.carried() == Duration{}) look_at_schedule();
-    if (schedule_.finished(done()) || (spec_.target_steps > 0 && steps_to_target() == 0)) {
+    if (running_.carried() == Duration{} && stages_.look(done(), engine_.now())) {
+        record("stage", stages_.stage().name, -1, done());
+    }
+    if (stages_.finished(done()) || (spec_.target_steps > 0 && steps_to_target() == 0)) {
         // What is not saved yet counts: the job has done all that it was asked for.
         outcome_.finished = true;
         engine_.stop();
@@ -180,7 +166,7 @@ void TrainingJob::start_segment() {
         resume_step(running_.take_carried());
         return;
     }
-    if (checkpointer_.due(done(), checkpoint_steps()) ||
+    if (checkpointer_.due(done(), stages_.checkpoint_steps()) ||
         (stop_pending() && saves() && checkpointer_.unsaved(done()) > 0)) {
         begin_checkpoint();
         return;
@@ -189,7 +175,7 @@ void TrainingJob::start_segment() {
         after_checkpoint();
         return;
     }
-    if (const auto pause = pauses_.due(done(), engine_.now())) {
+    if (const PauseSpec* const pause = stages_.begin_pause(done(), engine_.now())) {
         begin_pause(*pause);
         return;
     }
@@ -213,10 +199,10 @@ std::int64_t TrainingJob::steps_ahead() const {
     // Far enough for any campaign, near enough for the clock.
     std::int64_t steps = (Instant::max() - engine_.now()) / running_.each().duration() / 2;
     RY_CHECK(steps > 0);
-    steps = std::min({steps, schedule_.steps_left(done()), pauses_.steps_until_next(done())});
+    steps = std::min(steps, stages_.steps_ahead(done()));
     if (saves()) {
         steps = std::min(
-            steps, checkpointer_.steps_until_due(done(), checkpoint_steps(),
+            steps, checkpointer_.steps_until_due(done(), stages_.checkpoint_steps(),
                                                  running_.each().duration(), running_.carried()));
     }
     if (feed_) steps = std::min(steps, feed_->steps_ahead(done()));
@@ -226,18 +212,18 @@ std::int64_t TrainingJob::steps_ahead() const {
 
 // Nobody listens to what it does, and but for events of others nothing comes between two saves.
 bool TrainingJob::only_steps_and_saves() const {
-    return events_ == nullptr && watcher_ == nullptr && !feed_ && !staged() && pauses_.none() &&
+    return events_ == nullptr && watcher_ == nullptr && !feed_ && stages_.none() &&
            !stop_pending() && slowed_by_network();
 }
 
 // A segment has ended. Saves and segments up to the next event of anybody else: each does what its events
 // would do, without the queue between them.
 void TrainingJob::pass_undisturbed() {
-    if (!only_steps_and_saves() || !checkpointer_.due(done(), checkpoint_steps())) return;
+    if (!only_steps_and_saves() || !checkpointer_.due(done(), stages_.checkpoint_steps())) return;
     const std::optional<StoreService::Undisturbed> stall = checkpointer_.undisturbed();
     if (!stall) return;
     plan_segment();  // all segments are alike: without stages a step depends on nothing that passes here
-    while (checkpointer_.due(done(), checkpoint_steps()) &&
+    while (checkpointer_.due(done(), stages_.checkpoint_steps()) &&
            !(spec_.target_steps > 0 && steps_to_target() == 0) &&
            engine_.nothing_else_until(engine_.now() + stall->lasts(), stall->count)) {
         enter(JobPhase::checkpointing);
@@ -376,7 +362,8 @@ void TrainingJob::end() {
     } else if (phase_ != JobPhase::running && phase_ != JobPhase::done) {
         book_phase();
     }
-    outcome_.had_pause = pauses_.had();
+    outcome_.had_pause = stages_.had_pause();
+    outcome_.pauses = stages_.pauses();
     if (phase_ == JobPhase::pause || phase_ == JobPhase::maintenance) {
         outcome_.pause_left = phase_ends_ - engine_.now();
         outcome_.pause_restarts = phase_ == JobPhase::maintenance;
@@ -386,14 +373,17 @@ void TrainingJob::end() {
     book_.cut_off(running_.each(), gpus_of_steps(), partial);
     static_cast<StepCounts&>(outcome_) = book_.counts();
     outcome_.checkpoint_stall += stalled_;
-    end_stages(partial);
+    if (!spec_.stages.empty()) outcome_.stepping += partial;
+    outcome_.stages = stages_.outcome(done(), engine_.now());
     if (saves()) {
         if (phase_ == JobPhase::checkpointing) checkpointer_.count_wait();
         checkpointer_.end();
         outcome_.checkpoint = checkpointer_.outcome();
         RY_CHECK(outcome_.checkpoint.stall.total() == stalled_);
     }
-    if (slow_) outcome_.slow_parts = slow_->counts();
+    outcome_.slow_parts = nodes_.slow_parts();
+    outcome_.nodes_blamed = nodes_.blamed();
+    outcome_.shrinks = nodes_.shrinks();
     if (network_ != nullptr) outcome_.network_outages = network_->outages();
     if (feed_) outcome_.data_starved = feed_->starved();
     outcome_.job_time = engine_.now() - began_;

@@ -32,94 +32,23 @@
 // interrupt and are counted apart; for exponential hazards, which have no
 // memory, this is the same law as failure clocks that stand still meanwhile.
 
-#include <functional>
 #include <vector>
 
 #include "models/failure/failure.h"
 #include "models/training/data_feed.h"
+#include "models/training/job_description.h"
+#include "models/training/job_nodes.h"
+#include "models/training/job_stages.h"
 #include "models/training/ledger.h"
 #include "models/training/network_parts.h"
 #include "models/training/node_pool.h"
 #include "models/training/running_steps.h"
 #include "models/training/saver.h"
 #include "models/training/silent_corruption.h"
-#include "models/training/stages.h"
 #include "models/training/step.h"
 #include "models/training/steps_done.h"
 
 namespace railyard {
-
-// What a job does when nodes are lost.
-enum class RecoveryPolicy : std::uint8_t {
-    spare,       // hot spares take the empty places; without one the job waits
-    requeue,     // it is torn down whatever has failed, and goes through the queue
-                 // again
-    in_process,  // processes restart where they are; a spare takes a lost node's
-                 // place
-    shrink,      // as spare; without one it goes on with fewer replicas until nodes
-                 // are back
-};
-
-// The job on fewer nodes.
-struct SmallerJob {
-    std::int64_t nodes = 0;
-    std::int64_t replicas = 0;
-    StepTime step;
-    std::vector<Duration> slowed;  // as JobSteps::slowed
-};
-
-// How much longer a step takes while these parts of the network are broken, by size (0: whole, then as
-// JobSteps::smaller) and conditions of slow parts; nothing when no way is left.
-using OverNetwork = std::function<std::optional<Duration>(
-    const NetworkState& broken, std::size_t size, std::uint32_t conditions)>;
-
-struct RecoverySpec {
-    RecoveryPolicy policy = RecoveryPolicy::spare;
-    double misdiagnosis = 0;  // of diagnoses, how many blame another node
-    SearchSpec search;
-    Duration replacement{};
-    Duration restart{};
-    std::optional<Duration> restore;  // otherwise what reading the state back takes
-    bool recompute = true;            // false: the job goes on where it was, as if every
-                                      // step had been saved
-};
-
-struct MaintenanceSpec {
-    Duration every{};  // zero: none
-    Duration duration{};
-    Duration since{};  // the campaign's start, when the first one counts from an earlier instant
-};
-
-// What a job's steps take on the places and the network that it has got.
-struct JobSteps {
-    StepTime step;
-    std::vector<Duration> slowed;     // what a step takes longer, by the conditions
-                                      // of slow parts (bits)
-    std::vector<SmallerJob> smaller;  // the largest first; with RecoveryPolicy::shrink
-    OverNetwork over_network{};       // of a job on a network whose parts break
-    std::vector<StageSpec> stages;    // instead of `step`, from the first on; none: `step` is all
-};
-
-struct JobSpec : JobSteps {
-    std::int64_t nodes = 0;
-    std::int64_t gpus_per_node = 0;
-    std::int64_t replicas = 1;  // data-parallel, that share the batch
-    std::vector<PauseSpec> pauses;
-    std::int64_t target_steps = 0;  // the job ends after these; 0: it runs until the campaign ends
-    CheckpointSpec checkpoint;
-    RecoverySpec recovery;
-    MaintenanceSpec maintenance;
-    std::optional<DataFeedSpec> data;  // read from a store while the job runs
-    // What its nodes together move: to and from all stores, and by store.
-    struct StorePath {
-        Bandwidth read;
-        Bandwidth write;
-    };
-    StorePath network;
-    std::vector<StorePath> store_paths;
-
-    std::int64_t gpus() const { return nodes * gpus_per_node; }
-};
 
 enum class JobPhase : std::uint8_t {
     running,
@@ -182,11 +111,7 @@ struct JobOutcome : FaultCounts, StepCounts {
     Duration job_time{};             // from begin to the end
     bool finished = false;           // target_steps reached, or the end of the last stage
     // For a job with stages.
-    struct Stage {
-        StepSchedule::Done kept;
-        Duration wall{};  // from its beginning to the next one's
-    };
-    std::vector<Stage> stages;
+    std::vector<StageOutcome> stages;
     std::int64_t pauses = 0;
     Duration paused{};      // without those that ended in a restart
     Duration pause_left{};  // at the end, of the pause or the planned stop under way
@@ -288,38 +213,25 @@ class TrainingJob : public CampaignEngine::Component,
     void lose_work(Duration partial);
     bool exposed() const;                               // processes run
     std::int64_t done() const { return book_.done(); }  // steps
-    std::int64_t nodes() const { return spec_.nodes - static_cast<std::int64_t>(missing_.size()); }
-    std::int64_t gpus() const { return nodes() * spec_.gpus_per_node; }
+    std::int64_t gpus() const { return nodes_.count() * spec_.gpus_per_node; }
     // Nodes that are missing at a job's full size had their part in its steps.
     std::int64_t gpus_of_steps() const {
-        return size_ == 0 ? wanted_nodes() * spec_.gpus_per_node : gpus();
+        return nodes_.smaller() == nullptr ? stages_.stage().nodes * spec_.gpus_per_node : gpus();
     }
     std::int64_t replicas() const;
     const StepTime& step() const;  // of the size, or the stage, that it has now
     std::int64_t steps_to_target() const;
-    bool stop_pending() const { return maintenance_pending_ || change_pending_ || planned_stop_; }
-    // Stages and pauses (job_stages.cpp).
-    bool staged() const { return !spec_.stages.empty(); }
-    void schedule_dates();
-    void look_at_schedule();
-    void enter_stage(std::size_t stage);
+    bool stop_pending() const {
+        return maintenance_pending_ || change_pending_ || stages_.stop_planned();
+    }
     void begin_planned_stop();
-    void begin_pause(std::size_t pause);
-    void return_nodes();
-    std::int64_t wanted_nodes() const { return schedule_.stage(stage_).nodes; }
-    bool lacks_nodes() const { return nodes() < wanted_nodes(); }
-    std::int64_t checkpoint_steps() const;
-    void end_stages(Duration partial);
+    void begin_pause(const PauseSpec& pause);
     void feel(const NodePool::Struck& struck);
     void meet_what_is_broken();
     // Nodes come and go.
-    void part_with(const NodePool::Struck& struck);
+    void states_leave(const JobNodes::Slots& slots);
     void part_with_slow_nodes();
-    void left(std::int64_t slot);
-    void state_leaves(std::int64_t slot);
     void get_nodes();
-    bool shrink();
-    bool could_grow() const;
     void begin_stop();
     void change_nodes();
     // Slow parts and silent corruption.
@@ -327,7 +239,7 @@ class TrainingJob : public CampaignEngine::Component,
     // What a step takes longer on a network of which something is broken; nothing when no way is left.
     std::optional<Duration> slowed_by_network() const {
         if (network_ == nullptr || network_->broken().empty()) return Duration{};
-        return spec_.over_network(network_->broken(), size_, conditions_);
+        return spec_.over_network(network_->broken(), nodes_.size(), nodes_.conditions());
     }
     void stand_still();
     void corrupt(const Strike& strike);
@@ -372,13 +284,7 @@ class TrainingJob : public CampaignEngine::Component,
     StepBook book_;
     RunningSteps running_;  // with recompute off, a failure carries the step under way on
 
-    StepSchedule schedule_;
-    Pauses pauses_;
-    std::size_t stage_ = 0;
-    Instant stage_since_{};
-    std::optional<Duration> planned_stop_;      // for a stage or a pause; so long
-    std::optional<std::size_t> pause_to_stop_;  // the pause that it is for
-
+    JobStages stages_;
     StoreService& stores_;
     std::size_t client_;  // its nodes, among the stores'
     Saver checkpointer_;
@@ -391,12 +297,8 @@ class TrainingJob : public CampaignEngine::Component,
     bool change_pending_ = false;
     Strike failure_;  // what the job recovers from
     std::vector<std::int64_t> failed_slots_;
-    std::vector<std::int64_t> missing_;  // slots without a node
-    std::size_t size_ = 0;               // 0: full; then spec_.smaller[size_ - 1]
 
-    std::optional<SlowParts> slow_;
-    std::vector<std::size_t> found_slow_;  // their numbers
-    std::uint32_t conditions_ = 0;         // of the slow parts at present, bits
+    JobNodes nodes_;
     SilentCorruption corruption_;
     Instant began_{};
     JobOutcome outcome_;

@@ -20,41 +20,31 @@ void FaultCounts::add(const FaultCounts& other) {
 
 Duration TrainingJob::slowed_by_parts() const {
     const Duration over_network = slowed_by_network().value_or(Duration{});
-    if (conditions_ == 0) return over_network;
-    return over_network + (size_ == 0 ? schedule_.level_at(done()).slowed
-                                      : spec_.smaller[size_ - 1].slowed)[conditions_];
+    if (nodes_.conditions() == 0) return over_network;
+    const SmallerJob* const smaller = nodes_.smaller();
+    const std::vector<Duration>& slowed =
+        smaller == nullptr ? stages_.level_at(done()).slowed : smaller->slowed;
+    return over_network + slowed[nodes_.conditions()];
 }
 
 double TrainingJob::slowdown(std::uint32_t condition) const {
-    const StageLevel& level = schedule_.level_at(done());
+    const StageLevel& level = stages_.level_at(done());
     return seconds(level.slowed[1U << condition]) / seconds(level.step.duration());
 }
 
 void TrainingJob::pace_changed(std::size_t) {
-    const std::uint32_t before = std::exchange(conditions_, slow_->conditions());
-    if (conditions_ != before && phase_ == JobPhase::running) finish_step_under_way();
+    if (nodes_.conditions_changed() && phase_ == JobPhase::running) finish_step_under_way();
 }
 
 void TrainingJob::slow_part_found(std::size_t part) {
-    found_slow_.push_back(part);
+    nodes_.found_slow(part);
     change_pending_ = true;
     if (phase_ == JobPhase::running) finish_step_under_way();
 }
 
-// All that were found. Where nothing is broken the stop itself is the cure.
 void TrainingJob::part_with_slow_nodes() {
     change_pending_ = false;
-    for (const std::size_t number : std::vector<std::size_t>(found_slow_)) {
-        const Strike strike = slow_->part(number).strike;
-        if (!slow_->part(number).there) continue;
-        if (causes_[strike.cause].remedy == Remedy::restart) {
-            slow_->cure(number);
-        } else if (pool_.node_in(strike.slot) >= 0) {
-            part_with({strike, {strike.slot}});
-            state_leaves(strike.slot);
-        }
-    }
-    std::erase_if(found_slow_, [&](std::size_t number) { return !slow_->part(number).there; });
+    states_leave(nodes_.part_with_slow());
 }
 
 // ---- silent corruption ----

@@ -26,8 +26,7 @@ bool TrainingJob::nodes_failed(const NodePool::Struck& struck) {
 
 void TrainingJob::feel(const NodePool::Struck& struck) {
     const FailureCause& cause = causes_[struck.strike.cause];
-    if (cause.slow)
-        return slow_->strike(static_cast<std::size_t>(struck.strike.slot), struck.strike, true);
+    if (cause.slow) return nodes_.slow_down(struck.strike);
     if (cause.silent) return corrupt(struck.strike);
     const std::optional<Storm>& storm = cause.storm;
     if (!storm) return interrupt(struck, cause.detection);
@@ -103,8 +102,7 @@ void TrainingJob::interrupt(const NodePool::Struck& struck, Duration detection,
     ++outcome_.interruptions[struck.strike.cause];
     engine_.cancel(phase_event_);
     release_network();
-    planned_stop_.reset();
-    pause_to_stop_.reset();
+    stages_.forget_stop();
     const std::int64_t lost_before = book_.counts().steps_lost;
     Duration partial{};
     if (phase_ == JobPhase::running) partial = stop_steps();
@@ -137,8 +135,7 @@ void TrainingJob::fail_checkpoints(const StateLoss& loss) {
 Duration TrainingJob::lose_what_is_not_saved() {
     const Duration lost = book_.back_to(saves() ? checkpointer_.newest().steps : 0);
     outcome_.steps_lost = book_.counts().steps_lost;
-    schedule_.back_to(done());
-    pauses_.back_to(done());
+    stages_.back_to(done());
     return lost;
 }
 
@@ -174,16 +171,16 @@ void TrainingJob::drain() {
     }
     // The clock of the phase that ends here must be booked before the job holds fewer nodes.
     enter(JobPhase::requeue_wait);
-    part_with({failure_, std::exchange(failed_slots_, {})});
+    states_leave(nodes_.part_with({failure_, std::exchange(failed_slots_, {})}));
     part_with_slow_nodes();
     get_nodes();
 }
 
 void TrainingJob::node_available() {
-    if (phase_ == JobPhase::requeue_wait && lacks_nodes()) {
+    if (phase_ == JobPhase::requeue_wait && nodes_.count() < stages_.stage().nodes) {
         book_phase();  // with the nodes still missing
         get_nodes();
-    } else if (!stop_pending() && could_grow()) {
+    } else if (!stop_pending() && nodes_.could_grow()) {
         change_pending_ = true;
         if (phase_ == JobPhase::running) finish_step_under_way();
     }
@@ -225,7 +222,7 @@ void TrainingJob::proceed_from(JobPhase phase) {
             return start_segment();
         case JobPhase::maintenance:
             if (change_pending_) return change_nodes();
-            if (nodes() != wanted_nodes() && size_ == 0) {
+            if (nodes_.count() != stages_.stage().nodes && nodes_.smaller() == nullptr) {
                 enter(JobPhase::requeue_wait);
                 return get_nodes();
             }
@@ -256,72 +253,23 @@ void TrainingJob::begin_restore() {
 
 // ---- nodes come and go ----
 
-void TrainingJob::part_with(const NodePool::Struck& struck) {
-    const FailureCause& cause = causes_[struck.strike.cause];
-    if (struck.slots.size() == 1 && nodes() > 1 &&
-        struck.strike.misleads(spec_.recovery.misdiagnosis)) {
-        auto blamed =
-            static_cast<std::int64_t>(struck.strike.bystander * static_cast<double>(spec_.nodes));
-        while (blamed == struck.slots[0] || pool_.node_in(blamed) < 0) {
-            blamed = (blamed + 1) % spec_.nodes;
-        }
-        Strike strike = struck.strike;
-        strike.slot = struck.slots[0];
-        ++outcome_.nodes_blamed;
-        pool_.misjudge(strike, blamed, cause);
-        left(blamed);
-        state_leaves(blamed);
-        return;
+// Nodes that work leave, and what only they had goes with them.
+void TrainingJob::states_leave(const JobNodes::Slots& slots) {
+    for (const std::int64_t slot : slots) {
+        fail_checkpoints({StateLoss::Scope::node, slot});
+        const std::int64_t kept = saves() ? checkpointer_.newest().steps : 0;
+        if (spec_.recovery.recompute && kept < done()) lose_work({});
     }
-    for (const std::int64_t slot : struck.slots) {
-        Strike strike = struck.strike;
-        strike.slot = slot;
-        pool_.remove(strike, cause);
-        left(slot);
-    }
-}
-
-void TrainingJob::left(std::int64_t slot) {
-    if (slow_) slow_->mend(static_cast<std::size_t>(slot));
-    missing_.push_back(slot);
-}
-
-// A node that works leaves, and what only it had goes with it.
-void TrainingJob::state_leaves(std::int64_t slot) {
-    fail_checkpoints({StateLoss::Scope::node, slot});
-    const std::int64_t kept = saves() ? checkpointer_.newest().steps : 0;
-    if (spec_.recovery.recompute && kept < done()) lose_work({});
 }
 
 void TrainingJob::get_nodes() {
-    return_nodes();
-    std::erase_if(missing_,
-                  [&](std::int64_t slot) { return slot < wanted_nodes() && pool_.fill(slot); });
-    if (!lacks_nodes()) size_ = 0;
-    if (!lacks_nodes() || shrink()) proceed_from(JobPhase::requeue_wait);
-}
-
-// To the largest size that its nodes make; those that this has no use for become spares.
-bool TrainingJob::shrink() {
-    const auto fits = std::ranges::find_if(
-        spec_.smaller, [&](const SmallerJob& smaller) { return smaller.nodes <= nodes(); });
-    if (fits == spec_.smaller.end()) return false;
-    const auto size = static_cast<std::size_t>(fits - spec_.smaller.begin()) + 1;
-    for (std::int64_t slot = spec_.nodes; slot-- > 0 && nodes() > fits->nodes;) {
-        if (pool_.node_in(slot) < 0) continue;
-        pool_.release(slot);
-        left(slot);
-        state_leaves(slot);
+    states_leave(nodes_.keep_first(stages_.stage().nodes));
+    if (!nodes_.fill(stages_.stage().nodes)) {
+        const std::optional<JobNodes::Slots> unused = nodes_.shrink();
+        if (!unused) return;
+        states_leave(*unused);
     }
-    if (size > size_) ++outcome_.shrinks;
-    size_ = size;
-    return true;
-}
-
-bool TrainingJob::could_grow() const {
-    if (size_ == 0) return false;
-    const std::int64_t next = size_ == 1 ? spec_.nodes : spec_.smaller[size_ - 2].nodes;
-    return nodes() + pool_.spares() >= next;
+    proceed_from(JobPhase::requeue_wait);
 }
 
 // ---- planned stops ----
@@ -329,7 +277,7 @@ bool TrainingJob::could_grow() const {
 void TrainingJob::begin_stop() {
     if (maintenance_pending_) {
         begin_maintenance();
-    } else if (planned_stop_) {
+    } else if (stages_.stop_planned()) {
         begin_planned_stop();
     } else {
         change_nodes();
@@ -351,6 +299,21 @@ void TrainingJob::begin_maintenance() {
     maintenance_pending_ = false;
     record("maintenance", "", -1, done());
     stop_for(spec_.maintenance.duration);
+}
+
+// What is saved is on the store by now. The nodes stay until the stop is over.
+void TrainingJob::begin_planned_stop() {
+    const JobStages::Stop stop = stages_.begin_stop(done(), engine_.now());
+    if (stop.pause != nullptr && stop.pause->goes_on) --outcome_.planned_interruptions;
+    record("planned_stop", stop.pause != nullptr ? stop.pause->name : std::string(), -1, done());
+    if (stop.enters_stage) record("stage", stages_.stage().name, -1, done());
+    stop_for(stop.lasts);
+}
+
+void TrainingJob::begin_pause(const PauseSpec& pause) {
+    record("pause", pause.name, -1, done());
+    enter(JobPhase::pause);
+    end_phase_after(pause.duration, phase_end);
 }
 
 void TrainingJob::stop_for(Duration span) {

@@ -6,6 +6,7 @@
 #include "models/training/data_loader.h"
 #include "models/training/data_reader.h"
 #include "models/training/job.h"
+#include "models/training/job_description.h"
 #include "models/training/job_spec.h"
 #include "models/training/ledger.h"
 #include "models/training/network_parts.h"

@@ -1,0 +1,69 @@
+#pragma once
+// Where a job is in its stages and pauses, and the stop that they ask for next.
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "models/training/job_description.h"
+#include "models/training/stages.h"
+
+namespace railyard {
+
+struct StageOutcome {
+    StepSchedule::Done kept;
+    Duration wall{};  // from its beginning to the next one's
+};
+
+class JobStages {
+  public:
+    explicit JobStages(const JobSpec& spec);
+
+    bool none() const { return spec_.stages.empty() && pauses_.none(); }
+    void begin(Instant now);
+    std::vector<Instant> dates_after(Instant now) const;  // at which somebody has to look
+
+    const StageSpec& stage() const { return schedule_.stage(stage_); }
+    const StageLevel& level_at(std::int64_t steps) const { return schedule_.level_at(steps); }
+    bool finished(std::int64_t steps) const { return schedule_.finished(steps); }
+    // Steps that are alike and without a pause between them.
+    std::int64_t steps_ahead(std::int64_t steps) const {
+        return std::min(schedule_.steps_left(steps), pauses_.steps_until_next(steps));
+    }
+    std::int64_t checkpoint_steps() const;  // between two checkpoints
+    void back_to(std::int64_t steps);
+
+    // What the next step needs: its stage, which may take a stop, and a stop that is due. True: another
+    // stage has begun.
+    bool look(std::int64_t steps, Instant now);
+    bool stop_planned() const { return stop_.has_value(); }
+    struct Stop {
+        Duration lasts{};
+        const PauseSpec* pause = nullptr;  // that it is for
+        bool enters_stage = false;
+    };
+    Stop begin_stop(std::int64_t steps, Instant now);
+    void forget_stop();
+    // The pause that is due, which begins; nullptr: none.
+    const PauseSpec* begin_pause(std::int64_t steps, Instant now);
+
+    std::vector<StageOutcome> outcome(std::int64_t steps, Instant now) const;
+    std::vector<bool> had_pause() const { return pauses_.had(); }
+    std::int64_t pauses() const { return pauses_begun_; }
+
+  private:
+    void enter(std::size_t stage, Instant now);
+    void began(std::size_t pause, std::int64_t steps);
+
+    const JobSpec& spec_;
+    StepSchedule schedule_;
+    Pauses pauses_;
+    std::int64_t pauses_begun_ = 0;
+    std::size_t stage_ = 0;
+    Instant since_{};
+    std::vector<Duration> walls_;           // by stage
+    std::optional<Duration> stop_;          // for a stage or a pause; so long
+    std::optional<std::size_t> stops_for_;  // the pause that it is for
+};
+
+}  // namespace railyard
