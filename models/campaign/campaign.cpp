@@ -399,7 +399,7 @@ class Replica {
     }
 
     void log_to(ReplicaTrace& record) {
-        job_.log_phases(record.phases);
+        job_.phases().log(record.phases);
         stores_.log_rates(record.store_rates);
         nodes_.log_absences(record.absences);
         nodes_.log_moves(record.moves);
@@ -469,7 +469,7 @@ class Replica {
         }
         if (s_.power.breaker || s_.power.pump) {
             feeds_.emplace(engine_, nodes_, s_, replica_);
-            job_.set_watcher(*feeds_);
+            job_.phases().set_watcher(*feeds_);
         }
     }
 

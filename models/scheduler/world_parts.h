@@ -57,8 +57,7 @@ class WorldParts : public CampaignEngine::Component, FailingStore::DataOwner {
         friend class WorldParts;
         void safe(const SavedStates::State&) override {}
         void stall_over() override { owner_.stall_over(job_); }
-        void uploads_changed() override { owner_.pace_of_parts_changed(job_); }
-        void data_wait_changed() override { owner_.pace_of_parts_changed(job_); }
+        void pace_changed() override { owner_.pace_of_parts_changed(job_); }
         void first_batch_there() override { owner_.first_batch_there(job_); }
         void moved_on() override { owner_.moved_on(job_); }
         void restored() override { owner_.restored(job_); }

@@ -196,6 +196,7 @@ void StoreService::set_outage(std::size_t store, bool outage) {
 }
 
 void StoreService::set_held(std::size_t client, bool held) {
+    if (clients_[client].held == held) return;
     advance();
     clients_[client].held = held;
     changed();

@@ -265,7 +265,7 @@ void Checkpointer::count_uploads() {
         std::ranges::count_if(moves_, [&](const Move& move) { return move.uploads(); });
     const bool before = uploading();
     uploads_ = now;
-    if (uploading() != before) job_.uploads_changed();
+    if (uploading() != before) job_.pace_changed();
 }
 
 void Checkpointer::limit(Bandwidth cap, Wall wall) {

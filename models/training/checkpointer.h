@@ -45,7 +45,7 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
         virtual ~Job() = default;
         virtual void safe(const SavedStates::State& state) = 0;  // for the record
         virtual void stall_over() = 0;                           // the job may go on
-        virtual void uploads_changed() = 0;                      // uploading() has changed
+        virtual void pace_changed() = 0;                         // uploading() has changed
         virtual void moved_on() = 0;  // can_begin() or idle() may have come true
         virtual void restored() = 0;  // the state of newest() is in GPU memory
     };

@@ -279,7 +279,7 @@ void DataFeed::handle(std::uint32_t) {
 void DataFeed::supplied() {
     ask();
     plan();
-    if (update_wait()) job_.data_wait_changed();
+    if (update_wait()) job_.pace_changed();
     if (ready() && !std::exchange(told_ready_, true)) job_.first_batch_there();
 }
 

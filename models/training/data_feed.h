@@ -40,7 +40,7 @@ class DataFeed : public CampaignEngine::Component, public StoreService::Client {
       public:
         virtual ~Job() = default;
         // Both come from an event of their own.
-        virtual void data_wait_changed() = 0;  // extra_wait() has
+        virtual void pace_changed() = 0;       // extra_wait() has changed
         virtual void first_batch_there() = 0;  // ready() is true again
     };
 

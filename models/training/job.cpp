@@ -4,44 +4,8 @@
 #include <utility>
 
 #include "sim/check.h"
-#include "sim/integers.h"
 
 namespace railyard {
-
-namespace {
-
-struct PhaseTraits {
-    std::string_view name;
-    Category booked;                                 // all its time; of running, by a step's parts
-    DataFeed::Use data = DataFeed::Use::no_loaders;  // loaders live in the job's processes
-    Duration JobOutcome::*recovery = nullptr;        // where it counts after a failure
-};
-
-const PhaseTraits& traits_of(JobPhase phase) {
-    using enum DataFeed::Use;
-    using Out = JobOutcome;
-    static constexpr PhaseTraits phases[] = {
-        {"running", Category::productive, steps},
-        {"checkpointing", Category::checkpoint_stall, loaders_only},
-        {"storm_stall", Category::storm_stall, loaders_only},
-        {"detection", Category::detection, no_loaders, &Out::detection},
-        {"replacement", Category::replacement, no_loaders, &Out::replacement},
-        {"requeue_wait", Category::requeue_wait, no_loaders, &Out::requeue_wait},
-        {"restart", Category::restart, no_loaders, &Out::restart},
-        {"restore", Category::restore, loaders_only, &Out::restore},
-        {"maintenance", Category::planned_maintenance},
-        {"first_batch", Category::data_wait, loaders_only},
-        {"pause", Category::planned_maintenance, loaders_only},
-        {"done", Category::productive},
-    };
-    return phases[static_cast<std::size_t>(phase)];
-}
-
-}  // namespace
-
-std::string_view phase_name(JobPhase phase) {
-    return traits_of(phase).name;
-}
 
 TrainingJob::TrainingJob(CampaignEngine& engine, const JobSpec& spec,
                          const std::vector<FailureCause>& causes, NodePool& pool,
@@ -50,19 +14,18 @@ TrainingJob::TrainingJob(CampaignEngine& engine, const JobSpec& spec,
       spec_(spec),
       causes_(causes),
       pool_(pool),
-      ledger_(ledger),
-      events_(events),
       id_(engine.add(*this, "job")),
-      book_(ledger),
-      stages_(spec),
+      phases_(ledger, events),
       stores_(stores),
       client_(stores.add_client(spec.network.read, spec.network.write)),
-      checkpointer_(engine, stores, client_, spec.checkpoint, spec.nodes, *this),
+      saver_(engine, stores, client_, spec.checkpoint, spec.nodes, *this),
+      goes_back_far_(std::ranges::any_of(causes, &FailureCause::silent)),
+      stages_(spec),
       nodes_(engine, spec, causes, pool, *this),
+      work_(spec, stages_, nodes_, saver_, feed_, ledger),
       corruption_(pool) {
     RY_CHECK(spec.step.duration() > Duration{});
     outcome_.interruptions.resize(causes.size());
-    goes_back_far_ = std::ranges::any_of(causes, &FailureCause::silent);
     for (std::size_t store = 0; store < spec.store_paths.size(); ++store) {
         const JobSpec::StorePath& path = spec.store_paths[store];
         stores.limit_path(client_, store, path.read, path.write);
@@ -73,33 +36,33 @@ TrainingJob::TrainingJob(CampaignEngine& engine, const JobSpec& spec,
 void TrainingJob::begin() {
     began_ = engine_.now();
     stages_.begin(began_);
-    states_leave(nodes_.keep_first(stages_.stage().nodes));
+    work_.states_leave(nodes_.keep_first(stages_.stage().nodes));
     for (const Instant date : stages_.dates_after(began_)) engine_.schedule(date, id_, date_due);
     if (const MaintenanceSpec& m = spec_.maintenance; m.every > Duration{}) {
         engine_.schedule(engine_.now() + m.every - m.since % m.every, id_, maintenance_due);
     }
     if (feed_) feed_->begin(DataFeed::Use::loaders_only);
-    resume();
+    restored();
 }
 
 void TrainingJob::handle(std::uint32_t kind) {
     switch (kind) {
         case segment_end:
-            complete_steps(running_.steps());
+            work_.complete();
             pass_undisturbed();
             start_segment();
             break;
         case phase_end:
-            proceed_from(phase_);
+            proceed();
             break;
         case maintenance_due:
             engine_.schedule(engine_.now() + spec_.maintenance.every, id_, maintenance_due);
-            if (phase_ == JobPhase::maintenance) break;
-            maintenance_pending_ = true;
-            if (phase_ == JobPhase::running) finish_step_under_way();
+            if (phases_.now() == JobPhase::maintenance) break;
+            stages_.maintenance_due();
+            pace_changed();
             break;
         case date_due:
-            if (phase_ == JobPhase::running) finish_step_under_way();
+            pace_changed();
             break;
         case corruption_shows:
             if (corruption_.shows(engine_.now())) corruption_found();
@@ -109,293 +72,176 @@ void TrainingJob::handle(std::uint32_t kind) {
     }
 }
 
+void TrainingJob::enter(JobPhase phase) {
+    waits_for_network_ = false;
+    if (feed_) feed_->change(data_use(phase));
+    saver_.steps_run(phase == JobPhase::running);
+    phases_.enter(phase, engine_.now(), nodes_.gpus());
+}
+
+void TrainingJob::end_at(Instant at, Kind kind) {
+    ends_at_ = at;
+    ends_ = engine_.schedule_cancellable(at, id_, kind);
+}
+
+void TrainingJob::record(const char* kind, std::string cause, std::int64_t slot,
+                         std::int64_t steps) {
+    phases_.record({engine_.now(), kind, std::move(cause), slot, steps});
+}
+
 // ---- running ----
 
-void TrainingJob::resume() {
-    enter(JobPhase::running);
-    recovering_from_failure_ = false;
-    checkpointer_.was_read(done());
-    record("resumed", "", -1, done());
-    if (feed_) feed_->resume_at(done());
-    if (nodes_.could_grow()) change_pending_ = true;
-    start_segment();
-    if (!outcome_.finished && corruption_.went_back_to(done())) corruption_found();
-    meet_what_is_broken();
-}
-
-const StepTime& TrainingJob::step() const {
-    const SmallerJob* const smaller = nodes_.smaller();
-    return smaller == nullptr ? stages_.level_at(done()).step : smaller->step;
-}
-
-std::int64_t TrainingJob::replicas() const {
-    const SmallerJob* const smaller = nodes_.smaller();
-    return smaller == nullptr ? spec_.replicas : smaller->replicas;
-}
-
-// Batches of all replicas count, whoever computes them.
-std::int64_t TrainingJob::steps_to_target() const {
-    const std::int64_t left =
-        (spec_.target_steps - done()) * spec_.replicas + book_.replica_steps_missing();
-    return ceil_div(std::max<std::int64_t>(0, left), replicas());
-}
-
-StepTime TrainingJob::next_step() const {
-    StepTime out = step();
-    if (checkpointer_.uploading()) out.upload = spec_.checkpoint.upload_step_penalty;
-    out.degraded += slowed_by_parts();
-    out.data_wait += extra_wait();
-    return out;
-}
-
 void TrainingJob::start_segment() {
-    if (!slowed_by_network()) return stand_still();
-    if (phase_ != JobPhase::running) enter(JobPhase::running);
-    if (running_.carried() == Duration{} && stages_.look(done(), engine_.now())) {
-        record("stage", stages_.stage().name, -1, done());
+    if (!work_.has_way()) {
+        held_ = JobPhase::running;
+        enter(JobPhase::storm_stall);
+        waits_for_network_ = true;
+        const NetworkParts& network = *work_.network();
+        return record("no_path", network.names(network.broken()), -1, work_.done());
     }
-    if (stages_.finished(done()) || (spec_.target_steps > 0 && steps_to_target() == 0)) {
+    if (phases_.now() != JobPhase::running) enter(JobPhase::running);
+    if (work_.carried() == Duration{} && stages_.look(work_.done(), engine_.now())) {
+        record("stage", stages_.stage().name, -1, work_.done());
+    }
+    if (work_.all_done()) {
         // What is not saved yet counts: the job has done all that it was asked for.
         outcome_.finished = true;
-        engine_.stop();
-        return;
+        return engine_.stop();
     }
-    if (feed_) feed_->look_at_epoch(done());
+    if (feed_) feed_->look_at_epoch(work_.done());
     // The step that a storm stopped comes first.
-    if (spec_.recovery.recompute && running_.carried() > Duration{}) {
-        resume_step(running_.take_carried());
-        return;
+    if (spec_.recovery.recompute && work_.carried() > Duration{}) {
+        return end_at(work_.run_rest(engine_.now(), work_.take_carried()), segment_end);
     }
-    if (checkpointer_.due(done(), stages_.checkpoint_steps()) ||
-        (stop_pending() && saves() && checkpointer_.unsaved(done()) > 0)) {
-        begin_checkpoint();
-        return;
+    if (work_.save_due() ||
+        (stop_pending() && saver_.saves() && saver_.unsaved(work_.done()) > 0)) {
+        return begin_checkpoint();
     }
-    if (stop_pending()) {
-        after_checkpoint();
-        return;
+    if (stop_pending()) return stall_over();
+    if (const PauseSpec* const pause = stages_.begin_pause(work_.done(), engine_.now())) {
+        record("pause", pause->name, -1, work_.done());
+        enter(JobPhase::pause);
+        return end_after(pause->duration);
     }
-    if (const PauseSpec* const pause = stages_.begin_pause(done(), engine_.now())) {
-        begin_pause(*pause);
-        return;
-    }
-    if (feed_ && !feed_->ready()) {
-        enter(JobPhase::first_batch);
-        return;
-    }
-    if (feed_) feed_->look_at_caches(done());
-    plan_segment();
-    std::int64_t steps = steps_ahead();
-    // One that has waited long for data is over.
-    if (running_.carried() > running_.each().duration()) steps = 1;
-    run_steps(steps, running_.take_carried());
-}
-
-void TrainingJob::plan_segment() {
-    running_.plan(next_step(), checkpointer_.uploading(), slowed_by_parts());
-}
-
-std::int64_t TrainingJob::steps_ahead() const {
-    // Far enough for any campaign, near enough for the clock.
-    std::int64_t steps = (Instant::max() - engine_.now()) / running_.each().duration() / 2;
-    RY_CHECK(steps > 0);
-    steps = std::min(steps, stages_.steps_ahead(done()));
-    if (saves()) {
-        steps = std::min(
-            steps, checkpointer_.steps_until_due(done(), stages_.checkpoint_steps(),
-                                                 running_.each().duration(), running_.carried()));
-    }
-    if (feed_) steps = std::min(steps, feed_->steps_ahead(done()));
-    if (spec_.target_steps > 0) steps = std::min(steps, steps_to_target());
-    return steps;
-}
-
-// Nobody listens to what it does, and but for events of others nothing comes between two saves.
-bool TrainingJob::only_steps_and_saves() const {
-    return events_ == nullptr && watcher_ == nullptr && !feed_ && stages_.none() &&
-           !stop_pending() && slowed_by_network();
+    if (feed_ && !feed_->ready()) return enter(JobPhase::first_batch);
+    if (feed_) feed_->look_at_caches(work_.done());
+    end_at(work_.run(engine_.now()), segment_end);
 }
 
 // A segment has ended. Saves and segments up to the next event of anybody else: each does what its events
-// would do, without the queue between them.
+// would do, without the queue between them. For a job that nobody follows, and to which but for events of
+// others nothing comes between two saves.
 void TrainingJob::pass_undisturbed() {
-    if (!only_steps_and_saves() || !checkpointer_.due(done(), stages_.checkpoint_steps())) return;
-    const std::optional<StoreService::Undisturbed> stall = checkpointer_.undisturbed();
+    if (phases_.followed() || feed_ || !stages_.none() || stop_pending() || !work_.has_way() ||
+        !work_.save_due()) {
+        return;
+    }
+    const std::optional<StoreService::Undisturbed> stall = saver_.undisturbed();
     if (!stall) return;
-    plan_segment();  // all segments are alike: without stages a step depends on nothing that passes here
-    while (checkpointer_.due(done(), stages_.checkpoint_steps()) &&
-           !(spec_.target_steps > 0 && steps_to_target() == 0) &&
+    work_
+        .plan();  // all segments are alike: without stages a step depends on nothing that passes here
+    while (work_.save_due() && !work_.all_done() &&
            engine_.nothing_else_until(engine_.now() + stall->lasts(), stall->count)) {
         enter(JobPhase::checkpointing);
-        checkpointer_.pass_save(done(), *stall);
+        saver_.pass_save(work_.done(), *stall);
         enter(JobPhase::running);
-        const std::int64_t steps = steps_ahead();
-        const Instant over = engine_.now() + steps * running_.each().duration();
+        const std::int64_t steps = work_.steps_ahead(engine_.now());
+        const Instant over = engine_.now() + steps * work_.each();
         if (!engine_.nothing_else_until(over, 1)) return;
         engine_.pass(over, id_, segment_end);
-        complete_steps(steps);
+        work_.complete(steps);
     }
 }
 
-void TrainingJob::run_steps(std::int64_t steps, Duration already_done) {
-    const Instant over =
-        running_.begin(engine_.now(), steps, already_done, step().data_wait, extra_wait());
-    phase_event_ = engine_.schedule_cancellable(over, id_, segment_end);
-}
-
-void TrainingJob::complete_steps(std::int64_t steps) {
-    book_.add(steps, {gpus_of_steps(), spec_.replicas - replicas(), running_.slow()},
-              running_.each());
-}
-
-Duration TrainingJob::stop_steps() {
-    complete_steps(running_.whole(engine_.now()));
-    return running_.into_next(engine_.now());
-}
-
-void TrainingJob::finish_step_under_way() {
-    engine_.cancel(phase_event_);
-    const Duration partial = stop_steps();
+// The step under way is finished as things are now, and then it looks again at what comes next.
+void TrainingJob::pace_changed() {
+    if (phases_.now() != JobPhase::running) return;
+    engine_.cancel(ends_);
+    const Duration partial = work_.stop(engine_.now());
     if (partial == Duration{}) {
         start_segment();
     } else {
-        resume_step(partial);
+        end_at(work_.run_rest(engine_.now(), partial), segment_end);
     }
 }
 
-// What is left of the step under way takes as long as things are now.
-void TrainingJob::resume_step(Duration partial) {
-    running_.look_at_upload(checkpointer_.uploading(), partial,
-                            spec_.checkpoint.upload_step_penalty, step().data_wait);
-    run_steps(1, partial);
+void TrainingJob::first_batch_there() {
+    if (phases_.now() == JobPhase::first_batch) start_segment();
 }
 
 // ---- saving ----
 
 void TrainingJob::begin_checkpoint() {
     enter(JobPhase::checkpointing);
-    checkpointer_.save(done(), stop_pending());
+    saver_.save(work_.done(), stop_pending());
 }
 
-void TrainingJob::after_checkpoint() {
+// What is due comes next.
+void TrainingJob::stall_over() {
     if (!stop_pending()) {
         start_segment();
-    } else if (checkpointer_.idle()) {
+    } else if (saver_.idle()) {
         // The tier that outlasts the stop may have passed over what is saved elsewhere.
-        if (saves() && checkpointer_.lasting_steps() < done()) {
+        if (saver_.saves() && saver_.lasting_steps() < work_.done()) {
             begin_checkpoint();
         } else {
             begin_stop();
         }
     } else {
-        if (phase_ != JobPhase::checkpointing) enter(JobPhase::checkpointing);
-        checkpointer_.wait_for(
-            Saver::Waits::upload);  // a planned stop waits until the state is safe
+        if (phases_.now() != JobPhase::checkpointing) enter(JobPhase::checkpointing);
+        saver_.wait_for(Saver::Waits::upload);  // a planned stop waits until the state is safe
     }
-}
-
-void TrainingJob::uploads_changed() {
-    if (phase_ == JobPhase::running) finish_step_under_way();
-}
-
-void TrainingJob::data_wait_changed() {
-    if (phase_ == JobPhase::running) finish_step_under_way();
-}
-
-void TrainingJob::first_batch_there() {
-    if (phase_ == JobPhase::first_batch) start_segment();
 }
 
 void TrainingJob::moved_on() {
-    if (phase_ != JobPhase::checkpointing) return;
-    const Saver::Waits come = checkpointer_.come();
-    if (come == Saver::Waits::buffer) checkpointer_.begin_stall(done(), stop_pending());
-    if (come == Saver::Waits::upload) after_checkpoint();
+    if (phases_.now() != JobPhase::checkpointing) return;
+    const Saver::Waits come = saver_.come();
+    if (come == Saver::Waits::buffer) saver_.begin_stall(work_.done(), stop_pending());
+    if (come == Saver::Waits::upload) stall_over();
 }
 
 void TrainingJob::safe(const SavedStates::State& state) {
-    if (!goes_back_far_) book_.keep(checkpointer_.stored_steps());
+    if (!goes_back_far_) work_.keep_stored();
     record("checkpoint_safe", "", -1, state.steps);
 }
 
-// ---- booking ----
-
-void TrainingJob::enter(JobPhase phase) {
-    if (phase_ != JobPhase::running && phase_ != JobPhase::done) book_phase();
-    phase_ = phase;
-    waits_for_network_ = false;
-    phase_since_ = engine_.now();
-    if (phases_ != nullptr) phases_->push_back({engine_.now(), phase});
-    if (feed_) feed_->change(traits_of(phase).data);
-    checkpointer_.steps_run(phase == JobPhase::running);
-    if (watcher_ != nullptr) watcher_->phase_changed(phase);
-}
-
-void TrainingJob::end_phase_after(Duration span, Kind kind) {
-    phase_ends_ = engine_.now() + span;
-    phase_event_ = engine_.schedule_cancellable(phase_ends_, id_, kind);
-}
-
-void TrainingJob::book_phase() {
-    const Duration span = engine_.now() - phase_since_;
-    phase_since_ = engine_.now();
-    RY_CHECK(phase_ != JobPhase::running && phase_ != JobPhase::done);
-    const PhaseTraits& phase = traits_of(phase_);
-    ledger_.book(phase.booked, gpus(), span);
-    if (phase_ == JobPhase::first_batch) {
-        outcome_.first_batch += GpuNanoseconds{gpus()} * span.count();
-    }
-    if (phase_ == JobPhase::storm_stall) outcome_.storm_stall += span;
-    if (phase_ == JobPhase::pause) outcome_.paused += span;
-    if (phase_ == JobPhase::checkpointing) stalled_ += span;
-    if (recovering_from_failure_ && phase.recovery != nullptr) outcome_.*phase.recovery += span;
-}
-
-bool TrainingJob::exposed() const {
-    return phase_ == JobPhase::restart || traits_of(phase_).data != DataFeed::Use::no_loaders;
-}
+// ---- the end ----
 
 void TrainingJob::end() {
-    Duration partial = running_.carried();
-    if (phase_ == JobPhase::running && !outcome_.finished) {
-        partial = stop_steps();
-    } else if (phase_ != JobPhase::running && phase_ != JobPhase::done) {
-        book_phase();
+    const JobPhase last = phases_.now();
+    const bool steps = last == JobPhase::running && !outcome_.finished;
+    const Duration partial = steps ? work_.stop(engine_.now()) : work_.carried();
+    phases_.end(engine_.now(), nodes_.gpus());
+    if (last == JobPhase::pause || last == JobPhase::maintenance) {
+        outcome_.pause_left = ends_at_ - engine_.now();
+        outcome_.pause_restarts = last == JobPhase::maintenance;
     }
-    outcome_.had_pause = stages_.had_pause();
-    outcome_.pauses = stages_.pauses();
-    if (phase_ == JobPhase::pause || phase_ == JobPhase::maintenance) {
-        outcome_.pause_left = phase_ends_ - engine_.now();
-        outcome_.pause_restarts = phase_ == JobPhase::maintenance;
+    work_.end(partial);
+    if (saver_.saves()) {
+        if (last == JobPhase::checkpointing) saver_.count_wait();
+        saver_.end();
+        outcome_.checkpoint = saver_.outcome();
+        RY_CHECK(outcome_.checkpoint.stall.total() == phases_.times().saving);
     }
-    // The campaign's end loses nothing: what is done counts, saved or not.
-    book_.keep(done());
-    book_.cut_off(running_.each(), gpus_of_steps(), partial);
-    static_cast<StepCounts&>(outcome_) = book_.counts();
-    outcome_.checkpoint_stall += stalled_;
-    if (!spec_.stages.empty()) outcome_.stepping += partial;
-    outcome_.stages = stages_.outcome(done(), engine_.now());
-    if (saves()) {
-        if (phase_ == JobPhase::checkpointing) checkpointer_.count_wait();
-        checkpointer_.end();
-        outcome_.checkpoint = checkpointer_.outcome();
-        RY_CHECK(outcome_.checkpoint.stall.total() == stalled_);
-    }
-    outcome_.slow_parts = nodes_.slow_parts();
-    outcome_.nodes_blamed = nodes_.blamed();
-    outcome_.shrinks = nodes_.shrinks();
-    if (network_ != nullptr) outcome_.network_outages = network_->outages();
-    if (feed_) outcome_.data_starved = feed_->starved();
     outcome_.job_time = engine_.now() - began_;
-    record(outcome_.finished ? "finished" : "campaign_end", "", -1, outcome_.steps_kept);
-    phase_ = JobPhase::done;
-    if (phases_ != nullptr) phases_->push_back({engine_.now(), phase_});
+    record(outcome_.finished ? "finished" : "campaign_end", "", -1, work_.counts().steps_kept);
 }
 
-void TrainingJob::record(const char* kind, std::string cause, std::int64_t slot,
-                         std::int64_t steps) {
-    if (events_ != nullptr)
-        events_->push_back({engine_.now(), kind, std::move(cause), slot, steps});
+JobOutcome TrainingJob::outcome() const {
+    JobOutcome out = outcome_;
+    static_cast<StepCounts&>(out) = work_.counts();
+    static_cast<PhaseTimes&>(out) = phases_.times();
+    out.checkpoint_stall += out.saving;
+    out.lost_work = work_.lost();
+    out.stages = stages_.outcome(work_.done(), engine_.now());
+    out.pauses = stages_.pauses();
+    out.had_pause = stages_.had_pause();
+    out.slow_parts = nodes_.slow_parts();
+    out.nodes_blamed = nodes_.blamed();
+    out.shrinks = nodes_.shrinks();
+    if (work_.network() != nullptr) out.network_outages = work_.network()->outages();
+    if (feed_) out.data_starved = feed_->starved();
+    return out;
 }
 
 }  // namespace railyard

@@ -1,7 +1,4 @@
-// What a job does not notice: parts that slow it, and numbers that are wrong.
-
-#include <algorithm>
-#include <utility>
+// What strikes a job: failures, slow parts, wrong numbers, storms and a network whose parts break.
 
 #include "models/training/job.h"
 
@@ -16,54 +13,106 @@ void FaultCounts::add(const FaultCounts& other) {
     network_outages += other.network_outages;
 }
 
-// ---- slow parts ----
-
-Duration TrainingJob::slowed_by_parts() const {
-    const Duration over_network = slowed_by_network().value_or(Duration{});
-    if (nodes_.conditions() == 0) return over_network;
-    const SmallerJob* const smaller = nodes_.smaller();
-    const std::vector<Duration>& slowed =
-        smaller == nullptr ? stages_.level_at(done()).slowed : smaller->slowed;
-    return over_network + slowed[nodes_.conditions()];
+void TrainingJob::strike(const Strike& strike) {
+    if (strike.acceptance >= pool_.acceptance(strike.slot)) return;
+    nodes_failed({strike, {strike.slot}});
 }
 
-double TrainingJob::slowdown(std::uint32_t condition) const {
-    const StageLevel& level = stages_.level_at(done());
-    return seconds(level.slowed[1U << condition]) / seconds(level.step.duration());
+bool TrainingJob::nodes_failed(const NodePool::Struck& struck) {
+    if (!phases_.processes_run()) {
+        if (phases_.now() != JobPhase::done) ++outcome_.strikes_while_down;
+        return phases_.now() == JobPhase::done;
+    }
+    const FailureCause& cause = causes_[struck.strike.cause];
+    if (cause.slow) {
+        nodes_.slow_down(struck.strike);
+    } else if (cause.silent) {
+        const bool steps = phases_.now() == JobPhase::running;
+        const std::int64_t clean = steps ? work_.done_by(engine_.now()) : work_.done();
+        const std::optional<Instant> shows =
+            corruption_.begin(struck.strike, clean, engine_.now(), cause.detection);
+        if (shows) engine_.schedule(*shows, id_, corruption_shows);
+    } else if (cause.storm && feels(*cause.storm)) {
+        hold_up(struck.strike, *cause.storm);
+    } else if (!cause.storm || cause.storm->fatal) {
+        if (cause.storm) ++outcome_.storms;
+        interrupt(struck, cause.detection);
+    }
+    return true;
+}
+
+void TrainingJob::corruption_found() {
+    const std::optional<SilentCorruption::Found> found = corruption_.find(phases_.processes_run());
+    if (!found) return;
+    ++outcome_.corruptions_found;
+    interrupt(found->struck, {}, found->clean_steps);
 }
 
 void TrainingJob::pace_changed(std::size_t) {
-    if (nodes_.conditions_changed() && phase_ == JobPhase::running) finish_step_under_way();
+    if (nodes_.conditions_changed()) pace_changed();
 }
 
 void TrainingJob::slow_part_found(std::size_t part) {
     nodes_.found_slow(part);
-    change_pending_ = true;
-    if (phase_ == JobPhase::running) finish_step_under_way();
+    pace_changed();
 }
 
-void TrainingJob::part_with_slow_nodes() {
-    change_pending_ = false;
-    states_leave(nodes_.part_with_slow());
-}
+// ---- what holds it up ----
 
-// ---- silent corruption ----
-
-void TrainingJob::corrupt(const Strike& strike) {
-    std::int64_t clean_steps = done();
-    if (phase_ == JobPhase::running) {
-        clean_steps += std::min(running_.steps(), running_.whole(engine_.now()));
+// It steps, or what it waits for is bytes to or from a store on the network that storms.
+bool TrainingJob::feels(const Storm& storm) const {
+    if (phases_.now() == JobPhase::running) return true;
+    if (!storm.stalls_storage) return false;
+    if (phases_.now() == JobPhase::checkpointing) {
+        return saver_.waits() != Saver::Waits::nothing || saver_.on_a_store();
     }
-    const std::optional<Instant> shows =
-        corruption_.begin(strike, clean_steps, engine_.now(), causes_[strike.cause].detection);
-    if (shows) engine_.schedule(*shows, id_, corruption_shows);
+    if (phases_.now() == JobPhase::first_batch) return !spec_.data->alone;
+    return phases_.now() == JobPhase::restore && (spec_.recovery.restore || saver_.on_a_store());
 }
 
-void TrainingJob::corruption_found() {
-    const std::optional<SilentCorruption::Found> found = corruption_.find(exposed());
-    if (!found) return;
-    ++outcome_.corruptions_found;
-    interrupt(found->struck, {}, found->clean_steps);
+void TrainingJob::hold_up(const Strike& strike, const Storm& storm) {
+    ++outcome_.storms;
+    held_ = phases_.now();
+    if (held_ == JobPhase::running) {
+        engine_.cancel(ends_);
+        work_.carry(work_.stop(engine_.now()));
+    } else if (held_ == JobPhase::restore && spec_.recovery.restore) {
+        engine_.cancel(ends_);
+        held_left_ = ends_at_ - engine_.now();
+    } else if (held_ == JobPhase::checkpointing) {
+        saver_.count_wait();  // the storm's time is its own
+    }
+    record("storm", causes_[strike.cause].name, strike.slot, work_.done());
+    failed_.strike = strike;
+    enter(JobPhase::storm_stall);
+    end_after(storm.stall);
+    if (storm.stalls_storage) stores_.set_held(client_, true);
+}
+
+// A storm is over: what it held up goes on.
+void TrainingJob::go_on() {
+    stores_.set_held(client_, false);
+    if (held_ == JobPhase::running || held_ == JobPhase::first_batch) return start_segment();
+    enter(held_);
+    if (held_ == JobPhase::checkpointing) {
+        saver_.wait_for(saver_.waits());
+        moved_on();
+    } else if (spec_.recovery.restore) {
+        end_after(held_left_);
+    }
+}
+
+// It goes round what is broken, slower, or stands still until that is mended.
+void TrainingJob::network_changed() {
+    if (phases_.now() == JobPhase::running) {
+        if (work_.has_way()) return pace_changed();
+        // What is on its way goes no further: the step goes on when there is a way again.
+        engine_.cancel(ends_);
+        work_.carry(work_.stop(engine_.now()));
+    } else if (!waits_for_network_ || !work_.has_way()) {
+        return;
+    }
+    start_segment();
 }
 
 }  // namespace railyard

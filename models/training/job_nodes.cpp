@@ -14,10 +14,11 @@ JobNodes::JobNodes(CampaignEngine& engine, const JobSpec& spec,
     }
 }
 
-bool JobNodes::could_grow() const {
+bool JobNodes::plan_growth() {
     if (size_ == 0) return false;
     const std::int64_t next = size_ == 1 ? spec_.nodes : spec_.smaller[size_ - 2].nodes;
-    return count() + pool_.spares() >= next;
+    if (count() + pool_.spares() < next) return false;
+    return change_planned_ = true;
 }
 
 JobNodes::Slots JobNodes::part_with(const NodePool::Struck& struck) {
@@ -47,6 +48,7 @@ JobNodes::Slots JobNodes::part_with(const NodePool::Struck& struck) {
 
 // All that were found. Where nothing is broken the stop itself is the cure.
 JobNodes::Slots JobNodes::part_with_slow() {
+    change_planned_ = false;
     Slots out;
     for (const std::size_t number : std::vector<std::size_t>(found_slow_)) {
         const Strike strike = slow_->part(number).strike;
@@ -68,13 +70,13 @@ void JobNodes::left(std::int64_t slot) {
     missing_.push_back(slot);
 }
 
-JobNodes::Slots JobNodes::keep_first(std::int64_t nodes) {
+JobNodes::Slots JobNodes::release(std::int64_t slot, std::int64_t nodes) {
     Slots out;
-    for (std::int64_t slot = spec_.nodes; slot-- > nodes;) {
-        if (pool_.node_in(slot) < 0) continue;
-        pool_.release(slot);
-        left(slot);
-        out.push_back(slot);
+    for (std::int64_t last = spec_.nodes; last-- > slot && count() > nodes;) {
+        if (pool_.node_in(last) < 0) continue;
+        pool_.release(last);
+        left(last);
+        out.push_back(last);
     }
     return out;
 }
@@ -91,16 +93,9 @@ std::optional<JobNodes::Slots> JobNodes::shrink() {
         spec_.smaller, [&](const SmallerJob& smaller) { return smaller.nodes <= count(); });
     if (fits == spec_.smaller.end()) return std::nullopt;
     const auto size = static_cast<std::size_t>(fits - spec_.smaller.begin()) + 1;
-    Slots out;
-    for (std::int64_t slot = spec_.nodes; slot-- > 0 && count() > fits->nodes;) {
-        if (pool_.node_in(slot) < 0) continue;
-        pool_.release(slot);
-        left(slot);
-        out.push_back(slot);
-    }
     if (size > size_) ++shrinks_;
     size_ = size;
-    return out;
+    return release(0, fits->nodes);
 }
 
 void JobNodes::slow_down(const Strike& strike) {

@@ -77,12 +77,14 @@ void JobStages::enter(std::size_t stage, Instant now) {
 }
 
 JobStages::Stop JobStages::begin_stop(std::int64_t steps, Instant now) {
-    Stop out;
-    out.lasts = *std::exchange(stop_, std::nullopt);
+    if (std::exchange(maintenance_, false)) return {"maintenance", spec_.maintenance.duration};
+    Stop out{"planned_stop", *stop_};
     if (stops_for_) {
         began(*stops_for_, steps);
-        out.pause = &spec_.pauses[*std::exchange(stops_for_, std::nullopt)];
+        out.pause = spec_.pauses[*stops_for_].name;
+        out.goes_on = spec_.pauses[*stops_for_].goes_on;
     }
+    forget_stop();
     const std::size_t next = schedule_.stage_at(steps);
     out.enters_stage = next != stage_;
     if (out.enters_stage) enter(next, now);

@@ -1,8 +1,9 @@
 #pragma once
-// Where a job is in its stages and pauses, and the stop that they ask for next.
+// Where a job is in its stages and pauses, and the stop that these or its maintenance ask for next.
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "models/training/job_description.h"
@@ -36,14 +37,17 @@ class JobStages {
     // What the next step needs: its stage, which may take a stop, and a stop that is due. True: another
     // stage has begun.
     bool look(std::int64_t steps, Instant now);
-    bool stop_planned() const { return stop_.has_value(); }
+    void maintenance_due() { maintenance_ = true; }
+    bool stop_planned() const { return maintenance_ || stop_; }
     struct Stop {
+        const char* kind = "";
         Duration lasts{};
-        const PauseSpec* pause = nullptr;  // that it is for
+        std::string pause{};   // that it is for
+        bool goes_on = false;  // it began in an earlier campaign
         bool enters_stage = false;
     };
     Stop begin_stop(std::int64_t steps, Instant now);
-    void forget_stop();
+    void forget_stop();  // but for maintenance
     // The pause that is due, which begins; nullptr: none.
     const PauseSpec* begin_pause(std::int64_t steps, Instant now);
 
@@ -61,7 +65,8 @@ class JobStages {
     std::int64_t pauses_begun_ = 0;
     std::size_t stage_ = 0;
     Instant since_{};
-    std::vector<Duration> walls_;           // by stage
+    std::vector<Duration> walls_;  // by stage
+    bool maintenance_ = false;
     std::optional<Duration> stop_;          // for a stage or a pause; so long
     std::optional<std::size_t> stops_for_;  // the pause that it is for
 };

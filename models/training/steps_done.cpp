@@ -51,6 +51,7 @@ Duration StepBook::back_to(std::int64_t steps) {
 // In the proportions of a step, rounded down, the rest productive.
 void StepBook::cut_off(const StepTime& step, std::int64_t gpus, Duration partial) {
     if (partial == Duration{}) return;
+    counts_.stepping += partial;
     using Wide = __int128;
     const Wide whole = step.duration().count();
     Duration rest = partial;

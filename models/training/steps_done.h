@@ -91,7 +91,8 @@ struct StepCounts {
     std::int64_t replica_steps_missing = 0;  // of kept steps: replicas that were not there
     Duration slow_time{};                    // of kept and lost steps: waiting for slow parts
     Duration checkpoint_stall{};  // it waited for checkpoints, or kept steps slowed by one
-    Duration stepping{};          // of kept steps, without what checkpoints beside them cost
+    Duration
+        stepping{};  // of kept steps and the one cut off, without what checkpoints beside them cost
 };
 
 // Who did steps that are alike.

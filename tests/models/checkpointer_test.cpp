@@ -73,7 +73,7 @@ struct Site : Checkpointer::Job {
 
     void safe(const SavedStates::State&) override { safe_at.push_back(now()); }
     void stall_over() override { stall_ended = now(); }
-    void uploads_changed() override {}
+    void pace_changed() override {}
     void moved_on() override {}
     void restored() override {
         ++restores;

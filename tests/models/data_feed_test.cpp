@@ -40,7 +40,7 @@ struct Job : DataFeed::Job, StoreService::Client {
         other = stores.add_client(gigabytes_per_s(100), gigabytes_per_s(100));
         feed->begin(DataFeed::Use::steps);
     }
-    void data_wait_changed() override {
+    void pace_changed() override {
         waits.emplace_back(at(engine.now()), seconds(feed->extra_wait()));
     }
     void first_batch_there() override {}
