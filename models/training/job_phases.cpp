@@ -46,32 +46,19 @@ bool JobPhases::processes_run() const {
     return now_ == JobPhase::restart || data_use(now_) != DataFeed::Use::no_loaders;
 }
 
-void JobPhases::enter(JobPhase phase, Instant at, std::int64_t gpus) {
-    book(at, gpus);
-    if (phase == JobPhase::detection) recovering_ = true;
-    if (phase == JobPhase::running) recovering_ = false;
-    change(phase, at);
-    if (watcher_ != nullptr) watcher_->phase_changed(phase);
-}
-
-void JobPhases::end(Instant at, std::int64_t gpus) {
-    book(at, gpus);
-    change(JobPhase::done, at);
-}
-
-void JobPhases::change(JobPhase phase, Instant at) {
-    now_ = phase;
-    if (log_ != nullptr) log_->push_back({at, phase});
-}
-
-// Steps are booked by their parts, once it is known what becomes of them.
 void JobPhases::book(Instant until, std::int64_t gpus) {
+    if (now_ == JobPhase::done) return;
     const Duration span = until - std::exchange(since_, until);
-    if (now_ == JobPhase::running || now_ == JobPhase::done) return;
     const PhaseTraits& phase = traits_of(now_);
     ledger_.book(phase.booked, gpus, span);
+    recovering_ = recovering_ || now_ == JobPhase::detection;
     if (phase.counted != nullptr && (recovering_ || !phase.recovery)) times_.*phase.counted += span;
     if (now_ == JobPhase::first_batch) times_.first_batch += GpuNanoseconds{gpus} * span.count();
+}
+
+void JobPhases::tell(Instant at) {
+    if (log_ != nullptr) log_->push_back({at, now_});
+    if (watcher_ != nullptr) watcher_->phase_changed(now_);
 }
 
 }  // namespace railyard

@@ -77,15 +77,25 @@ class JobPhases {
     bool processes_run() const;
     // It has had so many GPUs until then.
     void book(Instant until, std::int64_t gpus);
-    void enter(JobPhase phase, Instant at, std::int64_t gpus);
-    void end(Instant at, std::int64_t gpus);
+    void enter(JobPhase phase, Instant at, std::int64_t gpus) {
+        if (now_ != JobPhase::running)
+            book(at, gpus);  // a step by its parts, once its fate is known
+        since_ = at;
+        now_ = phase;
+        if (phase == JobPhase::running) recovering_ = false;
+        if (log_ != nullptr || watcher_ != nullptr) tell(at);
+    }
+    void end(Instant at, std::int64_t gpus) {
+        watcher_ = nullptr;
+        enter(JobPhase::done, at, gpus);
+    }
     void record(CampaignEvent event) {
         if (events_ != nullptr) events_->push_back(std::move(event));
     }
     const PhaseTimes& times() const { return times_; }
 
   private:
-    void change(JobPhase phase, Instant at);
+    void tell(Instant at);
 
     Ledger& ledger_;
     std::vector<CampaignEvent>* events_;

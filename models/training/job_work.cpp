@@ -19,11 +19,6 @@ JobWork::JobWork(const JobSpec& spec, JobStages& stages, const JobNodes& nodes, 
 
 // ---- what a step takes ----
 
-const StepTime& JobWork::step() const {
-    const SmallerJob* const smaller = nodes_.smaller();
-    return smaller == nullptr ? stages_.level_at(done()).step : smaller->step;
-}
-
 Duration JobWork::slowed_by_parts() const {
     const Duration over_network = slowed_by_network().value_or(Duration{});
     if (nodes_.conditions() == 0) return over_network;
@@ -77,10 +72,6 @@ std::int64_t JobWork::steps_ahead(Instant now) const {
 
 // ---- steps under way ----
 
-Instant JobWork::begin(Instant now, std::int64_t steps, Duration partial) {
-    return running_.begin(now, steps, partial, step().data_wait, extra_wait());
-}
-
 Instant JobWork::run(Instant now) {
     plan();
     std::int64_t steps = steps_ahead(now);
@@ -93,12 +84,6 @@ Instant JobWork::run_rest(Instant now, Duration partial) {
     running_.look_at_upload(saver_.uploading(), partial, spec_.checkpoint.upload_step_penalty,
                             step().data_wait);
     return begin(now, 1, partial);
-}
-
-// Nodes that are missing at a job's full size had their part in its steps.
-std::int64_t JobWork::gpus() const {
-    return nodes_.smaller() == nullptr ? stages_.stage().nodes * spec_.gpus_per_node
-                                       : nodes_.gpus();
 }
 
 void JobWork::complete(std::int64_t steps) {

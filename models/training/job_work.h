@@ -3,6 +3,7 @@
 // which of them a failure takes away.
 
 #include <optional>
+#include <utility>
 
 #include "models/training/data_feed.h"
 #include "models/training/job_nodes.h"
@@ -41,9 +42,9 @@ class JobWork {
     std::int64_t done_by(Instant now) const;  // while they run
     Duration stop(Instant now);  // completes the whole ones; the time spent in the next one
     // The next steps begin in one that was stopped so far on.
-    void carry(Duration partial) { running_.carry(partial); }
-    Duration carried() const { return running_.carried(); }
-    Duration take_carried() { return running_.take_carried(); }
+    void carry(Duration partial) { carried_ += partial; }
+    Duration carried() const { return carried_; }
+    Duration take_carried() { return std::exchange(carried_, {}); }
 
     void keep_stored() { book_.keep(saver_.stored_steps()); }
     void fail_copies(const StateLoss& loss);
@@ -55,7 +56,11 @@ class JobWork {
     void end(Duration partial);              // the campaign ends so far into a step
 
   private:
-    const StepTime& step() const;  // of the size, or the stage, that the job has now
+    // Bare, at the size and in the stage that the job has now.
+    const StepTime& step() const {
+        const SmallerJob* const smaller = nodes_.smaller();
+        return smaller == nullptr ? stages_.level_at(done()).step : smaller->step;
+    }
     Duration extra_wait() const { return feed_ ? feed_->extra_wait(step().data_wait) : Duration{}; }
     // What a step takes longer on a network of which something is broken; nothing when no way is left.
     std::optional<Duration> slowed_by_network() const {
@@ -63,9 +68,15 @@ class JobWork {
         return spec_.over_network(network_->broken(), nodes_.size(), nodes_.conditions());
     }
     Duration slowed_by_parts() const;
-    std::int64_t gpus() const;
+    // Nodes that are missing at a job's full size had their part in its steps.
+    std::int64_t gpus() const {
+        if (nodes_.smaller() != nullptr) return nodes_.gpus();
+        return stages_.stage().nodes * spec_.gpus_per_node;
+    }
     std::int64_t steps_to_target() const;
-    Instant begin(Instant now, std::int64_t steps, Duration partial);
+    Instant begin(Instant now, std::int64_t steps, Duration partial) {
+        return running_.begin(now, steps, partial, step().data_wait, extra_wait());
+    }
     Duration lose_unsaved();
 
     const JobSpec& spec_;
@@ -76,7 +87,8 @@ class JobWork {
     Ledger& ledger_;
     const NetworkParts* network_ = nullptr;
     StepBook book_;
-    RunningSteps running_;  // with recompute off, a failure carries the step under way on
+    RunningSteps running_;
+    Duration carried_{};  // with recompute off, by a failure too
     Duration lost_{};
 };
 

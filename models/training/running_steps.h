@@ -1,10 +1,11 @@
 #pragma once
 // The stretch of steps that a job runs at present: alike, one after another, without an event between them.
 
+#include <algorithm>
 #include <utility>
 
 #include "models/failure/failure.h"
-#include "models/training/step.h"
+#include "models/training/steps_done.h"
 
 namespace railyard {
 
@@ -22,19 +23,25 @@ class RunningSteps {
 
     // So many begin, so far into the first of them, which wait for data as long as a bare step does and
     // `extra` more. When the last one ends.
-    Instant begin(Instant now, std::int64_t steps, Duration into, Duration wait, Duration extra);
+    Instant begin(Instant now, std::int64_t steps, Duration into, Duration wait, Duration extra) {
+        start_ = now - into;
+        steps_ = steps;
+        // A step that has waited long enough, as things are now, is over.
+        each_.data_wait = wait;
+        each_.data_wait += std::max(extra, into - each_.duration());
+        return start_ + steps * each_.duration();
+    }
     // An upload begins or ends beside the step under way, of which `into` has passed.
-    void look_at_upload(bool uploads, Duration into, Duration penalty, Duration wait);
+    void look_at_upload(bool uploads, Duration into, Duration penalty, Duration wait) {
+        each_.data_wait = wait;
+        if (std::exchange(uploads_, uploads) == uploads) return;
+        upload_changes(each_, into, uploads, penalty);
+    }
 
     std::int64_t steps() const { return steps_; }
     // Whole ones by then, and the time in the next one.
     std::int64_t whole(Instant now) const { return (now - start_) / each_.duration(); }
     Duration into_next(Instant now) const { return (now - start_) % each_.duration(); }
-
-    // A step was stopped so far on; the next stretch begins there.
-    void carry(Duration into) { carried_ += into; }
-    Duration carried() const { return carried_; }
-    Duration take_carried() { return std::exchange(carried_, {}); }
 
   private:
     Instant start_{};  // on paper, of the first whole step
@@ -42,7 +49,6 @@ class RunningSteps {
     StepTime each_;
     bool uploads_ = false;
     Duration slow_{};
-    Duration carried_{};
 };
 
 }  // namespace railyard

@@ -15,12 +15,6 @@ void upload_changes(StepTime& step, Duration partial, bool uploads, Duration pen
     step.upload += Duration(static_cast<std::int64_t>(scaled)) - left;
 }
 
-void StepBook::add(std::int64_t steps, const Workers& by, const StepTime& each) {
-    open_.add(steps, by, each);
-    done_ += steps;
-    replica_steps_missing_ += steps * by.replicas_missing;
-}
-
 void StepBook::keep(std::int64_t steps) {
     const std::int64_t kept = done_ - open_.count();
     open_.take_oldest(steps - kept, [&](const OpenSteps<Workers>::Done& done) {

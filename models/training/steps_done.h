@@ -111,7 +111,11 @@ class StepBook {
 
     std::int64_t done() const { return done_; }
     std::int64_t replica_steps_missing() const { return replica_steps_missing_; }  // of these
-    void add(std::int64_t steps, const Workers& by, const StepTime& each);
+    void add(std::int64_t steps, const Workers& by, const StepTime& each) {
+        open_.add(steps, by, each);
+        done_ += steps;
+        replica_steps_missing_ += steps * by.replicas_missing;
+    }
     void keep(std::int64_t steps);  // nothing takes the first so many away
     // Those after the first so many are lost: what they have taken.
     Duration back_to(std::int64_t steps);
