@@ -9,11 +9,12 @@ namespace railyard {
 
 WorldRepair::WorldRepair(CampaignEngine& engine, const WorldSpec& spec,
                          const std::vector<FailureCause>& causes, WorldCluster& cluster,
-                         Owner& owner, std::uint64_t seed, std::uint64_t replica)
+                         Owner& owner, Runs& runs, std::uint64_t seed, std::uint64_t replica)
     : NodeFaults(engine, spec, causes, std::ssize(cluster.nodes()), seed, replica),
       spec_(spec),
       cluster_(cluster),
       owner_(owner),
+      runs_(runs),
       ails_(cluster.nodes().size()),
       silence_(cluster.nodes().size()) {
     for (std::size_t i = 0; i < causes.size(); ++i) {
@@ -50,7 +51,7 @@ void WorldRepair::strike_node(const Strike& strike) {
     }
     const WorldNode& struck = cluster_.node(node);
     if (struck.broken || struck.state == NodeState::repair) return;
-    if (cause.storm) return owner_.storm(node, strike);
+    if (cause.storm) return runs_.storm(node, strike);
     slow_->strike(node, strike, cluster_.in_use(node));
 }
 
@@ -79,14 +80,14 @@ void WorldRepair::slow_part_found(std::size_t part) {
     const Strike strike = slow_->part(part).strike;
     const auto node = static_cast<NodeIndex>(slow_->part(part).place);
     if (causes_[strike.cause].remedy == Remedy::restart) {
-        owner_.leave_slow_node(node);
+        runs_.leave_slow_node(node);
         slow_->cure(part);
         return;
     }
     if (cluster_.node(node).broken || cluster_.node(node).state == NodeState::repair) return;
     known_slow_[node] = strike;
     drain(node);
-    owner_.leave_slow_node(node);
+    runs_.leave_slow_node(node);
 }
 
 // One at a time: a second one before the first shows changes nothing.
@@ -97,7 +98,7 @@ void WorldRepair::corrupt(NodeIndex node, const Strike& strike) {
     corruptions_.push_back({node, strike});
     const Duration shows = causes_[strike.cause].detection;
     if (shows <= Instant::max() - engine_.now()) schedule(shows, corruption_shows, number);
-    owner_.corrupted(node, number);
+    runs_.corrupted(node, number);
 }
 
 // Found by its numbers, wherever they have got to meanwhile: the node may have been replaced for something

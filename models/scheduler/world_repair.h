@@ -22,25 +22,30 @@ class WorldRepair : public NodeFaults, public FailureSource::Target, public Slow
         // The jobs there have failed.
         virtual void struck(NodeIndex node, const Strike& strike) = 0;
         virtual void silent(NodeIndex node) = 0;
-        // A NIC of it pauses the network of the jobs there.
-        virtual void storm(NodeIndex node, const Strike& strike) = 0;
         // One that was not struck goes out of service, and with it what suspended jobs have in its memory.
         virtual void memory_lost(NodeIndex node) = 0;
-        // The jobs there are slower, or faster, from now on.
-        virtual void pace_changed(NodeIndex node) = 0;
-        // A slow part of it is known: whoever loses nothing by it leaves.
-        virtual void leave_slow_node(NodeIndex node) = 0;
-        // What the jobs there compute is wrong from now on, and nobody knows. Corruptions are numbered.
-        virtual void corrupted(NodeIndex node, std::size_t corruption) = 0;
-        // Somebody does; `node`, or no_node, still corrupted until now.
+        // Somebody knows now that jobs compute what is wrong; `node`, or no_node, still corrupted until now.
         virtual void corruption_found(std::size_t corruption, NodeIndex node,
                                       const Strike& strike) = 0;
+    };
+    // What runs on a node, and goes on there otherwise than before.
+    class Runs {
+      public:
+        virtual ~Runs() = default;
+        // A NIC of the node pauses their network.
+        virtual void storm(NodeIndex node, const Strike& strike) = 0;
+        // They are slower, or faster, from now on.
+        virtual void pace_changed(NodeIndex node) = 0;
+        // A slow part of the node is known: whoever loses nothing by it leaves.
+        virtual void leave_slow_node(NodeIndex node) = 0;
+        // What they compute is wrong from now on, and nobody knows. Corruptions are numbered.
+        virtual void corrupted(NodeIndex node, std::size_t corruption) = 0;
     };
 
     // References must outlive it.
     WorldRepair(CampaignEngine& engine, const WorldSpec& spec,
                 const std::vector<FailureCause>& causes, WorldCluster& cluster, Owner& owner,
-                std::uint64_t seed, std::uint64_t replica);
+                Runs& runs, std::uint64_t seed, std::uint64_t replica);
     // `heartbeat`: how long a node whose host is gone stays silent unnoticed.
     void start(Duration heartbeat);
 
@@ -80,7 +85,7 @@ class WorldRepair : public NodeFaults, public FailureSource::Target, public Slow
 
     void strike(const Strike& strike) override;  // of a node, at random
     void pace_changed(std::size_t node) override {
-        owner_.pace_changed(static_cast<NodeIndex>(node));
+        runs_.pace_changed(static_cast<NodeIndex>(node));
     }
     void slow_part_found(std::size_t part) override;
     double slowdown(std::uint32_t condition) const override { return spec_.slowdowns[condition]; }
@@ -112,6 +117,7 @@ class WorldRepair : public NodeFaults, public FailureSource::Target, public Slow
     const WorldSpec& spec_;
     WorldCluster& cluster_;
     Owner& owner_;
+    Runs& runs_;
     std::vector<std::unique_ptr<FailureSource>> sources_;
     std::optional<SlowParts> slow_;
     std::map<NodeIndex, Strike> known_slow_;  // nodes that leave for it when they are empty

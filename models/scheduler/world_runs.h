@@ -17,7 +17,7 @@
 
 namespace railyard {
 
-class WorldRuns : public WorldParts::Owner, public WorldLinks::Owner {
+class WorldRuns : public WorldParts::Owner, public WorldLinks::Owner, public WorldRepair::Runs {
   public:
     class Owner {
       public:
@@ -49,10 +49,10 @@ class WorldRuns : public WorldParts::Owner, public WorldLinks::Owner {
     void stall(JobIndex job, NodeIndex node, Duration unnoticed);
 
     // To the runs on a node.
-    void storm(NodeIndex node, const Strike& strike);
-    void pace_changed(NodeIndex node);
-    void leave_slow_node(NodeIndex node);
-    void corrupted(NodeIndex node, std::size_t corruption);
+    void storm(NodeIndex node, const Strike& strike) override;
+    void pace_changed(NodeIndex node) override;
+    void leave_slow_node(NodeIndex node) override;
+    void corrupted(NodeIndex node, std::size_t corruption) override;
 
   private:
     void stall_over(JobIndex job) override;

@@ -27,10 +27,12 @@ WorldSimulation::WorldSimulation(CampaignEngine& engine, const WorldRun& run, Wo
       ledger_(ledger),
       clock_{engine, engine.add(*this, "world")},
       power_(run.spec, run.jobs.jobs),
-      repair_(engine, run.spec, run.causes, cluster_, *this, run.seed, run.replica),
+      repair_(engine, run.spec, run.causes, cluster_, *this, runs_, run.seed, run.replica),
       books_(run.spec, cluster_, ledger),
+      windows_(clock_, run.spec.reservations, books_),
       scheduler_(make_scheduler(run.spec.scheduler, *this)),
       jobs_(run.jobs.jobs.size()),
+      holdings_(*this, cluster_, books_, jobs_),
       needs_(run.spec.partitions.size()),
       runs_(clock_, *this, run, repair_, jobs_, submitted_, outcome_, *this) {
     RY_CHECK(jobs_.size() < UINT32_MAX / WorldClock::kinds);
@@ -52,9 +54,7 @@ const WorldJobStatus& WorldSimulation::status(JobIndex job) const {
 void WorldSimulation::start() {
     if (jobs_.size() > 0)
         clock_.schedule(std::max(job(0).submit, Instant{}), WorldClock::submission, 0);
-    for (std::uint32_t i = 0; i < spec().reservations.size(); ++i) {
-        clock_.schedule(spec().reservations[i].start, WorldClock::window_begins, i);
-    }
+    windows_.start();
     repair_.start(scheduler_->heartbeat());
     runs_.start_clock();
     for (WorldListener* each : run_.listeners) each->begins(clock_.engine, repair_);
@@ -94,8 +94,12 @@ void WorldSimulation::handle(std::uint32_t event) {
             scheduler_->schedule();
             break;
         case WorldClock::window_begins:
+            windows_.begin(index);
+            decide_soon();
+            break;
         case WorldClock::window_ends:
-            open_window(index, kind == WorldClock::window_begins);
+            windows_.end(index);
+            decide_soon();
             break;
         default:
             runs_.handle(kind, index);
@@ -148,49 +152,14 @@ void WorldSimulation::wait(JobIndex index, Instant since) {
 
 // ---- getting GPUs, giving them back ----
 
-void WorldSimulation::take(JobIndex index, const Allocation& gpus) {
-    WorldJobStatus& status = jobs_[index].status;
-    power_.take(index);
-    cluster_.each_run(gpus, [&](const NodeRun& run, bool whole) {
-        status.gpus += run.gpus * run.count;
-        if (whole) {
-            cluster_.take_whole(run, index);
-            books_.moved_whole(run, -1);
-            return;
-        }
-        for (NodeIndex node = run.first; node < run.end(); ++node) {
-            books_.before_change(node);
-            cluster_.take(node, index, run.gpus, spec().pool(job(index)));
-            books_.after_change(node);
-        }
-    });
-    status.held.insert(gpus);
-    RY_CHECK(status.gpus <= job(index).gpus);
-}
-
-void WorldSimulation::give_back(JobIndex index, const Allocation& gpus) {
-    cluster_.each_run(gpus, [&](const NodeRun& run, bool whole) {
-        jobs_[index].status.gpus -= run.gpus * run.count;
-        if (whole) {
-            cluster_.give_back_whole(run, index);
-            books_.moved_whole(run, 1);
-            return;
-        }
-        for (NodeIndex node = run.first; node < run.end(); ++node) {
-            books_.before_change(node);
-            cluster_.give_back(node, index, run.gpus);
-            books_.after_change(node);
-        }
-    });
-}
-
 void WorldSimulation::bind(JobIndex index, const Allocation& gpus) {
     LiveJob& j = jobs_[index];
     const bool stalled = j.status.phase == WorldPhase::stalled;
     RY_CHECK(stalled || j.status.phase == WorldPhase::waiting ||
              j.status.phase == WorldPhase::gathering);
     book_phase(index);
-    take(index, gpus);
+    power_.take(index);
+    holdings_.take(index, gpus);
     if (stalled) return;  // its other processes have yet to notice
     j.status.phase = WorldPhase::gathering;
     if (j.status.gpus == job(index).gpus) runs_.start(index);
@@ -201,7 +170,7 @@ void WorldSimulation::unbind(JobIndex index, NodeIndex node) {
     RY_CHECK(j.status.phase == WorldPhase::gathering || j.status.phase == WorldPhase::stalled);
     book_phase(index);
     j.lose_copies(j.loss_of(node));
-    give_back(index, j.status.held.erase(node));
+    holdings_.give_back(index, node);
     if (j.status.held.empty()) {
         clock_.engine.cancel(j.event);
         j.status.phase = WorldPhase::waiting;
@@ -213,8 +182,7 @@ void WorldSimulation::unbind(JobIndex index, NodeIndex node) {
 }
 
 void WorldSimulation::release(JobIndex index) {
-    const Allocation held = std::exchange(jobs_[index].status.held, {});
-    give_back(index, held);
+    const Allocation held = holdings_.give_back_all(index);
     for (const NodeIndex node : cluster_.ailing(held)) repair_.settle(node);
     power_.give_back(index);
     decide_soon();
@@ -360,7 +328,8 @@ void WorldSimulation::resume(JobIndex index) {
     LiveJob& j = jobs_[index];
     RY_CHECK(j.status.phase == WorldPhase::suspended);
     std::erase(suspended_, index);
-    take(index, std::exchange(j.status.held, {}));
+    power_.take(index);
+    holdings_.take(index, std::exchange(j.status.held, {}));
     runs_.resume(index);
 }
 
@@ -418,19 +387,6 @@ void WorldSimulation::silent(NodeIndex node) {
 void WorldSimulation::after_node_changed(NodeIndex node) {
     books_.after_change(node);
     scheduler_->node_changed(node);
-    decide_soon();
-}
-
-void WorldSimulation::open_window(std::uint32_t index, bool begins) {
-    const Reservation& r = spec().reservations[index];
-    for (std::int64_t i = 0; i < r.nodes; ++i) {
-        books_.set_maintenance(static_cast<NodeIndex>(r.first_node + i), begins);
-    }
-    if (begins) {
-        clock_.schedule(now() + r.length, WorldClock::window_ends, index);
-        if (r.every > Duration{})
-            clock_.schedule(now() + r.every, WorldClock::window_begins, index);
-    }
     decide_soon();
 }
 

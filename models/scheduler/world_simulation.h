@@ -4,8 +4,9 @@
 #include <memory>
 #include <vector>
 
+#include "models/scheduler/maintenance_windows.h"
 #include "models/scheduler/power_room.h"
-#include "models/scheduler/world_books.h"
+#include "models/scheduler/world_holdings.h"
 #include "models/scheduler/world_runs.h"
 
 namespace railyard {
@@ -42,11 +43,7 @@ class WorldSimulation : public WorldView,
     void after_node_changed(NodeIndex node) override;
     void struck(NodeIndex node, const Strike& strike) override;
     void silent(NodeIndex node) override;
-    void storm(NodeIndex node, const Strike& strike) override { runs_.storm(node, strike); }
-    void pace_changed(NodeIndex node) override { runs_.pace_changed(node); }
-    void leave_slow_node(NodeIndex node) override { runs_.leave_slow_node(node); }
     void memory_lost(NodeIndex node) override;
-    void corrupted(NodeIndex node, std::size_t number) override { runs_.corrupted(node, number); }
     void corruption_found(std::size_t corruption, NodeIndex node, const Strike& strike) override;
     // From the runs.
     void book_free() override;
@@ -60,8 +57,6 @@ class WorldSimulation : public WorldView,
     void prolog_finds(JobIndex job);
     void submit_next();
     void wait(JobIndex job, Instant since);
-    void take(JobIndex job, const Allocation& gpus);
-    void give_back(JobIndex job, const Allocation& gpus);
     void release(JobIndex job);
     void go_back(JobIndex job, NodeIndex node, std::size_t cause);
     void book_phase(JobIndex job);
@@ -69,7 +64,6 @@ class WorldSimulation : public WorldView,
     void leave(JobIndex job, const LiveJob::Next& next);
     void after_epilog(JobIndex job);
     void lose_suspended(NodeIndex node);
-    void open_window(std::uint32_t reservation, bool begins);
     void record(const char* what, JobIndex job, std::string cause = {},
                 NodeIndex node = no_node) const {
         run_.record(now(), what, job, std::move(cause), node, jobs_[job].work.left());
@@ -81,8 +75,10 @@ class WorldSimulation : public WorldView,
     PowerRoom power_;
     WorldRepair repair_;
     WorldBooks books_;
+    MaintenanceWindows windows_;
     std::unique_ptr<WorldScheduler> scheduler_;
     LiveJobs jobs_;
+    WorldHoldings holdings_;
     std::vector<JobIndex> suspended_;
     JobIndex submitted_ = 0;
     JobIndex over_ = 0;
