@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 namespace railyard {
@@ -144,6 +146,46 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     return row[b.size()];
 }
 
+// A word that ends in a release, as "nemo_25.11" does: what is before it, and 25 and 11.
+struct Release {
+    std::string_view stem;
+    std::pair<int, int> number;
+};
+
+std::optional<Release> release_of(std::string_view word) {
+    const auto before_digits = [&](std::size_t end) {
+        while (end > 0 && word[end - 1] >= '0' && word[end - 1] <= '9') --end;
+        return end;
+    };
+    const auto number = [&](std::size_t begin, std::size_t end) {
+        int value = -1;
+        std::from_chars(word.data() + begin, word.data() + end, value);
+        return value;
+    };
+    const std::size_t second = before_digits(word.size());
+    if (second == 0 || word[second - 1] != '.') return std::nullopt;
+    const std::size_t first = before_digits(second - 1);
+    const std::pair<int, int> release = {number(first, second - 1), number(second, word.size())};
+    if (first == 0 || release.first < 0 || release.second < 0) return std::nullopt;
+    return Release{word.substr(0, first), release};
+}
+
+// The newest candidate that is not later than the word, where it is a release of a series that they are of.
+std::string release_before(std::string_view word, const std::vector<std::string>& candidates) {
+    const std::optional<Release> release = release_of(word);
+    if (!release) return {};
+    std::string best;
+    std::pair<int, int> newest = {-1, -1};
+    for (const std::string& candidate : candidates) {
+        const std::optional<Release> other = release_of(candidate);
+        if (!other || other->stem != release->stem || other->number > release->number) continue;
+        if (other->number <= newest) continue;
+        newest = other->number;
+        best = candidate;
+    }
+    return best;
+}
+
 }  // namespace
 
 std::string nearest_name(std::string_view word, const std::vector<std::string>& candidates) {
@@ -154,7 +196,8 @@ std::string nearest_name(std::string_view word, const std::vector<std::string>& 
     for (const std::string& candidate : candidates) {
         if (word.size() >= prefix_min && candidate.starts_with(word)) return candidate;
     }
-    std::string best;
+    std::string best = release_before(word, candidates);
+    if (!best.empty()) return best;
     std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
     for (const std::string& candidate : candidates) {
         const std::size_t distance = edit_distance(word, candidate);

@@ -142,6 +142,10 @@ TEST_CASE("the nearest name is near") {
     const std::vector<std::string> names = {"interval", "clock", "mode"};
     CHECK(nearest_name("intervall", names) == "interval");
     CHECK(nearest_name("clok", names) == "clock");
+    const std::vector<std::string> releases = {"a_24.07", "a_25.02", "b_25.9", "a_25.09"};
+    CHECK(nearest_name("a_25.11", releases) == "a_25.09");
+    CHECK(nearest_name("a_25.08", releases) == "a_25.02");
+    CHECK(nearest_name("a_23.01", releases) == "a_24.07");  // before all: by its letters
     CHECK(nearest_name("bandwidth", names).empty());
 }
 
