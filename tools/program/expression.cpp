@@ -10,12 +10,22 @@ namespace railyard {
 
 namespace {
 
+double divisor(double n, double most, double step) {
+    constexpr double tries_max = 1e5;
+    if (!(step > 0) || !(most <= tries_max * step)) return std::nan("");
+    for (double d = std::floor(most / step) * step; d > step; d -= step) {
+        if (std::fmod(n, d) == 0) return d;
+    }
+    return step;
+}
+
 // A text that has been parsed, and the places where its names' values go.
 struct Parsed {
     explicit Parsed(const std::string& text) {
         parser.DefineFun("ceil", [](double x) { return std::ceil(x); });
         parser.DefineFun("floor", [](double x) { return std::floor(x); });
         parser.DefineFun("round", [](double x) { return std::round(x); });
+        parser.DefineFun("divisor", divisor);
         parser.SetExpr(text);
         for (const auto& [name, unused] : parser.GetUsedVar()) names.push_back(name);
         values.assign(names.size(), 1);

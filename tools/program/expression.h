@@ -13,8 +13,9 @@ struct ExpressionError {
     std::string message;
 };
 
-// Also comparisons, &&, ||, a ? b : c, and the functions abs, ceil, exp, floor, ln, log2, log10, max, min,
-// round and sqrt. A name is of letters, digits and underscores.
+// Also comparisons, &&, ||, a ? b : c, and the functions abs, ceil, divisor, exp, floor, ln, log2, log10,
+// max, min, round and sqrt. divisor(n, most, step) is the largest multiple of step up to most that divides
+// n, step itself without one. A name is of letters, digits and underscores.
 class Expression {
   public:
     explicit Expression(std::string text);  // throws ExpressionError
