@@ -1,6 +1,7 @@
 """Tables, one's own and published, that verify can't read or that are off."""
 
 import json
+import pathlib
 import time
 
 from harness import check, equal, expect, rows, said, write
@@ -237,6 +238,21 @@ simulated = "busbw * 1e-9"
     rows = json.loads(expect(program, ["verify", "--json", description], 0, odd))["rows"]
     equal("rows", "4", str(len(rows)))
     check(rows[0]["simulated"] < rows[2]["simulated"], f"more bytes take no longer: {rows}")
+    # One network, operation or algorithm, as people write them.
+    for text in ("8x CX7", "3.2 Tbps InfiniBand", "IB NDR", "3200 Gb/s NDR InfiniBand", "not said", "NDR 400G per GPU"):
+        again = write(folder / "again.toml", pathlib.Path(description).read_text().replace("8x NDR400 IB", text))
+        same = json.loads(expect(program, ["verify", "--json", again, table], 0, odd))["rows"]
+        equal(text, str(rows), str(same))
+    written = write(folder / "written.csv", "op,all,size,measured\nall-reduce,16,8388608,215\nall_reduce_perf,16,8388608,215\n")
+    same = json.loads(expect(program, ["verify", "--json", description, written], 0, ""))["rows"]
+    equal("times", str([rows[0]["simulated"]] * 2), str([row["simulated"] for row in same if row["quantity"] == "us"]))
+    # A card is no module, and what no node has is said.
+    for gpu, code in (("H100 PCIe", 0), ("H100 NVL", 4), ("A100 PCIe", 4)):
+        card = write(folder / "card.toml", pathlib.Path(description).read_text().replace('"H100"', f'"{gpu}"') +
+                     "tolerance.row = 100\n")
+        found, stdout, stderr = program.run(["verify", "--json", card, write(folder / "card.csv", "op,all,size,measured\nall_reduce,8,1073741824,4900\n")])
+        check(found in (code, 2) and (code == 0 or f"has a GPU '{gpu}'" in stderr), f"{found} {stderr}")
+        check(code or json.loads(stdout)["rows"][1]["simulated"] < 100, f"as fast as with an NVSwitch: {stdout}")
     # 2 (n - 1) / n of the bytes, over the time.
     busbw = 2 * 15 / 16 * 1073741824 / rows[2]["simulated"] * 1e-3
     check(abs(rows[3]["simulated"] / busbw - 1) < 1e-9, f"expected {busbw}, found {rows[3]}")

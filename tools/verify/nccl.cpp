@@ -16,14 +16,23 @@ namespace railyard {
 
 namespace {
 
+// Which card a text names beside its GPU, "H100 PCIe" or "H100 NVL"; not a rack, "NVL72".
+std::string card_of(const std::string& text) {
+    const Found found = find_pattern(text, R"((?:^|[^a-z0-9])(pcie|nvl)(?![a-z0-9]))");
+    return found.empty() ? "" : "_" + found[1];
+}
+
 // The kind of node in the catalogue whose GPU a text names; of GPUs that are in each other's names
-// (B200, GB200) the longest, of nodes with the same the first. Throws RowError when it names two.
+// (B200, GB200) the longest, of nodes with the same the first. A card is not taken for the module of the same
+// name. Throws RowError when it names two.
 std::string node_named(const char* column, const std::string& text) {
     std::string best;
     std::string of;
+    const std::string card = card_of(text);
     for (const std::string& node : Catalogue::names("node")) {
         const std::string gpu = Catalogue::entry("node", node)->find("gpu")->text;
         const std::string family = gpu.substr(0, gpu.find('_'));
+        if (mentions(gpu, "_") && !mentions(gpu, card)) continue;
         if (!mentions(text, family) || mentions(of, family)) continue;
         if (!mentions(family, of)) {
             throw RowError{column, fmt::format("names two GPUs, {} and {}", of, family)};
@@ -73,17 +82,37 @@ void set_nics(Catalogue& catalogue, const std::string& network, std::int64_t cou
     node.nic_line_rate = printed;
 }
 
+// What a generation of InfiniBand carries, or of its ConnectX.
+double generation_gbit(const std::string& name) {
+    static const std::map<std::string, double> rates = {
+        {"edr", 100}, {"hdr", 200}, {"ndr", 400}, {"xdr", 800}, {"6", 200}, {"7", 400}, {"8", 800}};
+    return rates.at(name);
+}
+
 struct CountedNics {
     std::int64_t count = 0;
     double gbit = 0;   // of each
     std::string unit;  // as printed, if it is
 };
 
+// A product's number is no rate: "ConnectX-7".
+std::string without_products(const std::string& network) {
+    return without_pattern(network, R"((?:connectx|cx|mlx|bluefield|bf|thor)[ -]?\d+)");
+}
+
+// "3.2 Tbps", "3200 Gb/s", "400G".
+std::vector<double> rates_gbit(const std::string& text) {
+    std::vector<double> out;
+    for (const Found& rate : find_all(text, R"((\d{1,4}(?:\.\d+)?)\s*([gt])(?:b\w*)?(?:/s)?\b)")) {
+        out.push_back(std::stod(rate[1]) * (rate[2] == "t" ? 1000 : 1));
+    }
+    return out;
+}
+
 // NICs as a text counts them: "8x NDR400 IB", "4x100G". A generation of InfiniBand says the rate by itself
 // ("8x NDR"); the number in a product's name ("8x CX8 800G", "8x ConnectX-7 400G") is no rate.
 std::vector<CountedNics> counted_nics(const std::string& network) {
-    const std::string text =
-        without_pattern(network, R"((?:connectx|cx|mlx|bluefield|bf|thor)[ -]?\d+)");
+    const std::string text = without_products(network);
     std::vector<CountedNics> out;
     for (
         const Found& nics : find_all(
@@ -92,23 +121,72 @@ std::vector<CountedNics> counted_nics(const std::string& network) {
         out.push_back({std::stoll(nics[1]), std::stod(nics[2]), nics[3]});
     }
     if (!out.empty()) return out;
-    static const std::map<std::string, double> rates = {
-        {"edr", 100}, {"hdr", 200}, {"ndr", 400}, {"xdr", 800}};
     for (const Found& nics :
          find_all(text, R"((\d{1,4})\s*(?:x|×)\s*(?:(?:ib|infiniband) )?(edr|hdr|ndr|xdr)\b)")) {
-        out.push_back({std::stoll(nics[1]), rates.at(nics[2]), ""});
+        out.push_back({std::stoll(nics[1]), generation_gbit(nics[2]), ""});
+    }
+    if (!out.empty()) return out;
+    for (const Found& nics :
+         find_all(network, R"((\d{1,4})\s*(?:x|×)\s*(?:connectx|cx)[ -]?([678])\b)")) {
+        out.push_back({std::stoll(nics[1]), generation_gbit(nics[2]), ""});
     }
     return out;
+}
+
+// Where no NICs are counted: as many as the node has, with what the text says of all together ("3.2 Tbps") or
+// of each ("IB NDR", "400G per GPU"); the node's own where it says nothing. Nothing for another text.
+std::vector<CountedNics> uncounted_nics(const std::string& network, const Node& node) {
+    if (!match_pattern(network, R"(|-|not (said|stated)|unspecified|unknown)").empty()) {
+        return {{node.nics, 0, ""}};
+    }
+    const std::string text = without_products(network);
+    const std::vector<Found> names = find_all(text, R"(\b(edr|hdr|ndr|xdr) ?(?:\d{3})?\b)");
+    const std::vector<double> rates = rates_gbit(text);
+    if (names.size() > 1 || rates.size() > 1 || names.size() + rates.size() == 0) return {};
+    const double of_name = names.empty() ? 0 : generation_gbit(names[0][1]);
+    const double gbit = rates.empty() ? of_name : rates[0];
+    const bool of_each = !find_pattern(text, R"(per (?:gpu|nic)\b)").empty();
+    if (of_each || gbit == of_name) return {{node.nics, gbit, ""}};
+    constexpr double of_one_max = 800;
+    if (gbit <= of_one_max) return {};
+    const std::int64_t count = of_name > 0 ? std::llround(gbit / of_name) : node.nics;
+    const double each = gbit / static_cast<double>(count);
+    if (of_name > 0 && each != of_name) return {};
+    return {{count, each, ""}};
+}
+
+// The NICs of a cloud whose nodes the catalogue has with this GPU: "AWS EFA" counts them for whoever knows.
+// Not if the text says another rate of all.
+bool set_cloud_nics(Catalogue& catalogue, const std::string& network, Node& node) {
+    if (!mentions(network, "efa")) return false;
+    const std::vector<double> rates = rates_gbit(without_products(network));
+    for (const std::string& name : Catalogue::names("node")) {
+        const Value& entry = *Catalogue::entry("node", name);
+        const Value* nic = entry.find("compute_nic");
+        if (entry.find("gpu")->text != node.gpu.id || nic == nullptr) continue;
+        if (!nic->text.starts_with("efa")) continue;
+        const Node cloud = read_node(catalogue, name);
+        const Bandwidth each = cloud.nic_line_rate;
+        const double all = 1e-9 * static_cast<double>(cloud.nics * each.bits_per_second());
+        if (!rates.empty() && std::abs(rates[0] / all - 1) > 0.01) return false;
+        node.nics = cloud.nics;
+        set_nic(catalogue, node, nic->text);
+        return true;
+    }
+    return false;
 }
 
 // Sets the NICs that the network's column counts, "8x NDR400 IB" or "4x100G": so many Gbit/s each.
 void read_network(Catalogue& catalogue, const std::string& column, Node& node) {
     const std::string network = lower_case(column);
-    const std::vector<CountedNics> nics = counted_nics(network);
+    std::vector<CountedNics> nics = counted_nics(network);
+    if (nics.empty() && set_cloud_nics(catalogue, network, node)) return;
+    if (nics.empty()) nics = uncounted_nics(network, node);
     if (nics.size() != 1) {
         throw RowError{"network",
                        fmt::format("expected one kind of NIC, as in '8x400G', found '{}'", column)};
     }
+    if (nics[0].gbit == 0) return;
     if (nics[0].unit.starts_with("gb/") && mentions(column, "GB/s")) {
         throw RowError{"network", fmt::format("expected NICs in Gbit/s, found '{}'", column)};
     }
@@ -166,7 +244,8 @@ Wish wish_of(const std::string& column) {
     const std::string text = lower_case(column);
     const char* nothing = R"(|-|[nr]ccl|sharp|default\s*(\([^()]*\))?|\w+\s*\(default\))";
     if (!match_pattern(text, nothing).empty()) return {};
-    const char* forced = R"((ring|tree|nvls_?tree|nvls|pat|collnet)(?: (ll128|ll|simple))?)"
+    const char* forced = R"((?:nccl_algo=)?(ring|tree|nvls[_ ]?tree|nvls|pat|collnet))"
+                         R"((?:(?: |/|, ?)(ll128|ll|simple))?)"
                          R"((?: \(nvls off\)|(?: ?\+ ?| \(?)(?:ib )?sharp\)?)?)";
     const Found found = match_pattern(text, forced);
     if (found.empty()) {
@@ -175,13 +254,22 @@ Wish wish_of(const std::string& column) {
                                    "'Ring LL', or 'default', found '{}'",
                                    column)};
     }
-    const std::string algorithm = found[1] == "nvlstree"  ? "nvls_tree"
+    const bool nvls_tree = found[1].starts_with("nvls") && found[1].ends_with("tree");
+    const std::string algorithm = nvls_tree               ? "nvls_tree"
                                   : found[1] == "collnet" ? "collnet_direct"
                                                           : found[1];
     Wish wish;
     wish.algorithm = named<Algorithm>(algorithm, algorithm_names());
     if (!found[2].empty()) wish.protocol = named<Protocol>(found[2], protocol_names());
     return wish;
+}
+
+// By the library's name, or as people write it or call the program: "all-reduce", "all_reduce_perf".
+std::optional<Collective> collective_of(const std::string& text) {
+    std::string name = text;
+    std::ranges::replace(name, '-', '_');
+    if (name.ends_with("_perf")) name.resize(name.size() - std::string_view("_perf").size());
+    return parse_collective(name);
 }
 
 // A number as nccl-tests prints it.
@@ -242,7 +330,7 @@ std::map<std::string, double> NcclTests::figures(const Texts& text, const Texts&
                   std::llround(number("nodes")),
                   std::llround(number("gpus")),
                   number("bytes")};
-    const std::optional<Collective> collective = parse_collective(run.collective);
+    const std::optional<Collective> collective = collective_of(run.collective);
     if (!collective) {
         throw RowError{column("collective"),
                        fmt::format("no collective is called '{}'", run.collective)};
