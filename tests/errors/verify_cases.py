@@ -277,6 +277,37 @@ values = { Mega = "megatron_lm", Megatron-2021 = "megatron_2021" }
     expect(program, ["verify", "--json", description], 0, said)
 
 
+def case_verify_releases_that_words_name(program, folder):
+    write(folder / "base.toml", DESCRIBED_BASE)
+    words = """[[table.words]]
+key = "job.software"
+name = "stack"
+columns = ["what", "about"]
+[table.words.values]
+NeMo = "megatron_lm"
+[[table.words.release]]
+pattern = 'nemo[ _]?(\\d\\d)[.]?(\\d\\d)'
+[table.words.release.from]
+"2502" = "nemo_25.02"
+"2509" = "nemo_25.09"
+[[table.when]]
+column = "stack"
+is = ["nemo_25.09"]
+set = { "job.parallel.tensor" = 4 }
+"""
+    description = write(folder / "mine.toml", DESCRIBED + words)
+    # The newest that is not later, of what is written in whichever way; before all, the word alone.
+    names = ["NeMo", "NeMo 24.07", "nemo_25.04", "nemo2509", "NeMo 26.02"]
+    rows = "".join(f"{name},16,16,900\n" for name in names)
+    write(folder / "mine.csv", "what,gpus,batch,ms\n" + rows)
+    found = json.loads(expect(program, ["verify", "--json", description], 0, ""))["rows"]
+    equal("stacks", "megatron_lm megatron_lm nemo_25_02 nemo_25_09 nemo_25_09", " ".join(row["software"] for row in found))
+    check(found[2]["simulated"] != found[3]["simulated"], f"'when' does not see what the words say: {found}")
+    wrong = write(folder / "wrong.toml", DESCRIBED + words.replace('"2502" =', '"of spring" ='))
+    code, _, stderr = program.run(["verify", wrong, folder / "mine.csv"])
+    check(code == 2 and "table.words[0].release[0].from: expected releases, found 'of spring'" in stderr, stderr)
+
+
 def case_verify_a_description_that_can_not_be(program, folder):
     write(folder / "base.toml", DESCRIBED_BASE)
     table = write(folder / "t.csv", "what,gpus,batch,ms\nfirst,16,16,900\n")

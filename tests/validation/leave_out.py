@@ -214,9 +214,10 @@ def without_generation(model, rows, as_is):
 def without_names(model, folder):
     """Rows whose stack nobody names."""
     text = (HERE / "training_runs.toml").read_text()
-    by_words = re.compile(r'\[\[table\.words\]\][^\n]*\nkey = "job\.software"\n.*?\n(?=\[\[)', re.DOTALL)
+    # Its words and releases; the column with what they say stays, for what holds of some stacks only.
+    words = re.compile(r'(key = "job\.software"\n.*?)\[table\.words\.values\]\n.*?\n(?=\[\[table\.words\]\])', re.DOTALL)
     description = pathlib.Path(folder) / "training_runs.toml"
-    description.write_text(by_words.sub("", text, count=1))
+    description.write_text(words.sub(r"\1\n", text, count=1))
     return model.errors({}, [path for table in TABLES for path in (str(description), table)])
 
 

@@ -153,6 +153,11 @@ void TableRuns::add(std::size_t number) {
         columns.add(part.name, part.text(columns));
     }
     add_sums(columns, number);
+    for (const Words& words : d_.words) {
+        if (words.name.empty()) continue;
+        const std::string* said = words.value(columns);
+        columns.add(words.name, said != nullptr ? *said : "");
+    }
     for (const Expectation& e : d_.expected) {
         if (e.rows.holds(columns)) run.expected.push_back({&e, e.simulated_of(columns)});
     }

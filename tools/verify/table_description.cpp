@@ -23,6 +23,40 @@ std::string number_text(double value) {
     return fmt::format("{:.15g}", value);
 }
 
+std::optional<Releases::Named> Releases::named(const std::string& text) const {
+    const Found found = find_pattern(lower_case(text), pattern.c_str());
+    std::string release;
+    for (std::size_t group = 1; group < found.size(); ++group) release += found[group];
+    if (match_pattern(release, R"(\d{1,9})").empty()) return std::nullopt;
+    const std::string* newest = nullptr;
+    for (const auto& [first, value] : from) {
+        if (std::stod(release) >= first) newest = &value;
+    }
+    if (newest == nullptr) return std::nullopt;
+    return Named{found[0].size(), newest};
+}
+
+const std::string* Words::value(const Columns& row) const {
+    for (const std::string& column : columns) {
+        const std::string& text = row.text(column);
+        std::size_t longest = 0;
+        const std::string* best = nullptr;
+        for (const auto& [word, value] : values) {
+            if (word.size() <= longest || !has_word(text, word)) continue;
+            longest = word.size();
+            best = &value;
+        }
+        for (const Releases& series : releases) {
+            const auto named = series.named(text);
+            if (!named || named->length < longest) continue;
+            longest = named->length;
+            best = named->value;
+        }
+        if (best != nullptr) return best;
+    }
+    return otherwise ? &*otherwise : nullptr;
+}
+
 std::string Words::setting(const Columns& row) const {
     if (separators.empty()) {
         const std::string* said = value(row);
@@ -94,8 +128,10 @@ class DescriptionReader {
     void read_open();
     void read_nccl_tests();
     std::vector<std::pair<std::string, std::string>> read_word_values(Section& section,
+                                                                      const char* key,
                                                                       const char* doc);
     void read_words(Section& section);
+    std::vector<Releases> read_releases(Section& words);
     void read_expectation(Section& section);
     void read_tolerance(Section& section, const std::string& quantity);
     void check_key(const Value& at, const std::string& path, const std::string& key);
@@ -251,6 +287,8 @@ void DescriptionReader::read_words(Section& section) {
     Words out;
     section.read("key", out.key, "The key of the scenario",
                  {.otherwise = "with separators: a piece that is no word is warned of"});
+    section.read("name", out.name, "A new column that has what they say, for when",
+                 {.otherwise = "none"});
     section.read(
         "columns", out.columns,
         "Columns whose texts are looked through: the first that has a word decides, by its "
@@ -263,7 +301,8 @@ void DescriptionReader::read_words(Section& section) {
                  "The first column's text is cut at these, each piece is a word (a regular "
                  "expression), and the key is a list of what they say, with commas between them",
                  {.otherwise = "one word decides"});
-    out.values = read_word_values(section, "What the key is, by word");
+    out.values = read_word_values(section, "values", "What the key is, by word");
+    out.releases = read_releases(section);
     section.finish();
     if (section.describing()) return;
     check_columns(section, "columns", out.columns);
@@ -272,17 +311,46 @@ void DescriptionReader::read_words(Section& section) {
     } else if (const auto help = help_for_unknown_key(out.key); help && section.ok()) {
         section.error("key", fmt::format("no scenario has the key {}", out.key), *help);
     }
+    if (!out.name.empty()) {
+        if (!out.separators.empty()) section.error("name", "is of one word, and these are several");
+        columns_.push_back(out.name);
+    }
     out_.words.push_back(std::move(out));
 }
 
+std::vector<Releases> DescriptionReader::read_releases(Section& words) {
+    std::vector<Releases> out;
+    for (Section& section : words.sections(
+             "release", "Words that are releases of a series, each a [[table.words.release]]")) {
+        Releases series;
+        section.read("pattern", series.pattern,
+                     "A regular expression over small letters, whose groups, one after the other, "
+                     "are the release: a number",
+                     {.required = true});
+        for (const auto& [first, value] :
+             read_word_values(section, "from", "What the key is from a release on, by release")) {
+            try {
+                series.from.emplace_back(std::stod(first), value);
+            } catch (const std::exception&) {
+                section.error("from", fmt::format("expected releases, found '{}'", first));
+            }
+        }
+        section.finish();
+        if (section.describing()) continue;
+        std::ranges::sort(series.from);
+        out.push_back(std::move(series));
+    }
+    return out;
+}
+
 std::vector<std::pair<std::string, std::string>> DescriptionReader::read_word_values(
-    Section& section, const char* doc) {
+    Section& section, const char* key, const char* doc) {
     std::vector<std::pair<std::string, std::string>> out;
-    const Value* values = section.open_table("values", doc);
+    const Value* values = section.open_table(key, doc);
     for (const Member& m : values != nullptr ? values->members : std::vector<Member>()) {
         out.emplace_back(m.key, m.value.text);
         if (m.value.kind == Value::Kind::string) continue;
-        values_.error(m.value.at, section.path("values") + "." + m.key,
+        values_.error(m.value.at, section.path(key) + "." + m.key,
                       fmt::format("expected text, found {}", m.value.describe()));
     }
     return out;
@@ -329,7 +397,7 @@ void DescriptionReader::read_parts() {
         section.read("otherwise", part.otherwise, "What it is where nothing is found",
                      {.otherwise = "empty"});
         part.words.columns = {part.column};
-        part.words.values = read_word_values(section, "What the column is, by word");
+        part.words.values = read_word_values(section, "values", "What the column is, by word");
         section.finish();
         if (section.describing()) continue;
         if (part.pattern.empty() == part.words.values.empty()) {

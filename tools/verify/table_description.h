@@ -141,15 +141,31 @@ struct RowTest {
     }
 };
 
+// Releases of a series, of which a text names one: "nemo_25.09" is 2509.
+struct Releases {
+    std::string pattern;  // its groups, one after the other, are the release; over small letters
+    std::vector<std::pair<double, std::string>> from;  // what the key is from each on
+
+    struct Named {
+        std::size_t length = 0;  // of what the pattern found
+        const std::string* value;
+    };
+    // The newest that is not later; nothing where the text names none, or one before all.
+    std::optional<Named> named(const std::string& text) const;
+};
+
 // What the words of a row's texts decide, a key or a column: of the first of the columns that has any, the
-// longest. With separators each piece of the first column's text is a word, as a regular expression, and the
-// key is a list of what they say; what says nothing of it is an empty text.
+// longest; a release is as long as what the text has of it. With separators each piece of the first column's
+// text is a word, as a regular expression, and the key is a list of what they say; what says nothing of it is
+// an empty text.
 struct Words {
     std::string key;
+    std::string name;  // of a column that has what they say; empty: none
     std::vector<std::string> columns;
     std::optional<std::string> otherwise;
     std::string separators;
     std::vector<std::pair<std::string, std::string>> values;  // by word
+    std::vector<Releases> releases;
 
     // Key and value; "" where nothing is said or there is no key. RowError for a word that isn't known.
     std::string setting(const Columns& row) const;
@@ -157,17 +173,7 @@ struct Words {
     std::vector<std::string> unread(const Columns& row) const;
 
     // Nothing where there is neither a word nor what to take otherwise.
-    const std::string* value(const Columns& row) const {
-        for (const std::string& column : columns) {
-            const std::pair<std::string, std::string>* best = nullptr;
-            for (const auto& word : values) {
-                const bool longer = best == nullptr || word.first.size() > best->first.size();
-                if (longer && has_word(row.text(column), word.first)) best = &word;
-            }
-            if (best != nullptr) return &best->second;
-        }
-        return otherwise ? &*otherwise : nullptr;
-    }
+    const std::string* value(const Columns& row) const;
 
   private:
     // Hands what each piece says to `use`, and gives those that are no word.
