@@ -308,6 +308,23 @@ set = { "job.parallel.tensor" = 4 }
     check(code == 2 and "table.words[0].release[0].from: expected releases, found 'of spring'" in stderr, stderr)
 
 
+def case_verify_rows_that_can_not_be_said(program, folder):
+    write(folder / "base.toml", DESCRIBED_BASE)
+    reasons = """[[table.when]]
+column = "what"
+contains = ["hybrid"]
+refuse = "layers of two kinds can't be said"
+"""
+    description = write(folder / "mine.toml",
+                        DESCRIBED.replace("[table]\n", "[table]\nevery_row = true\n")
+                        .replace("[[table.expect]]\n", '[[table.expect]]\ncolumn = "unit"\nis = ["ms"]\n') + reasons)
+    table = write(folder / "mine.csv", "what,gpus,batch,ms,unit\nfirst,16,16,900,ms\nhybrid,16,16,900,ms\nlast,16,16,900,weeks\n")
+    said = (f"{table}:3:1: warning: what: layers of two kinds can't be said\n    this row is not expressed\n"
+            f"{table}:4:16: warning: unit: nothing is held to 'weeks' here\n    this row is not expressed\n")
+    rows = json.loads(expect(program, ["verify", "--json", description], 0, said))["rows"]
+    equal("rows", "first on 16", ", ".join(row["row"] for row in rows))
+
+
 def case_verify_a_description_that_can_not_be(program, folder):
     write(folder / "base.toml", DESCRIBED_BASE)
     table = write(folder / "t.csv", "what,gpus,batch,ms\nfirst,16,16,900\n")

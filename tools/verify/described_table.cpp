@@ -127,6 +127,7 @@ class TableRuns {
     Position place(const RowRun& run, const std::string& column) const;
     void refuse(const RowRun& row, const std::string& column, const std::string& why);
     void refuse(const RowRun& row, const Trial& impossible);
+    void refuse_unheld(const RowRun& row);
     void pass_over(const RowRun& row, const std::string& column, const std::string& piece);
     ScenarioError no_such_value(const std::string& name) const;
 
@@ -166,7 +167,11 @@ void TableRuns::add(std::size_t number) {
         if (change.rows.holds(columns)) changes.push_back(&change);
     }
     // Neither run nor complained of: nobody holds these rows to anything.
-    if (run.expected.empty() || std::ranges::any_of(changes, &Change::skip)) return;
+    if (std::ranges::any_of(changes, &Change::skip)) return;
+    if (run.expected.empty()) return refuse_unheld(run);
+    for (const Change* change : changes) {
+        if (!change->refuse.empty()) return refuse(run, change->rows.column, change->refuse);
+    }
     for (const Expected& e : run.expected) {
         if (measured(*e.of, columns)) published(*e.of, columns);
     }
@@ -364,6 +369,17 @@ void TableRuns::refuse(const RowRun& row, const Trial& impossible) {
     const bool plain = source != nullptr && source->text(row.columns) == row.columns.text(column);
     refuse(row, column,
            plain ? problem.message : fmt::format("{}: {}", problem.path, problem.message));
+}
+
+// Where each row is to be held to something, by a column that says to what.
+void TableRuns::refuse_unheld(const RowRun& row) {
+    if (!d_.every_row) return;
+    for (const Expectation& e : d_.expected) {
+        const std::string& column = e.rows.column;
+        if (column.empty() || row.columns.text(column).empty()) continue;
+        return refuse(row, column,
+                      fmt::format("nothing is held to '{}' here", row.columns.text(column)));
+    }
 }
 
 ScenarioError TableRuns::no_such_value(const std::string& name) const {

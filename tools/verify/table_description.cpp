@@ -434,6 +434,9 @@ void DescriptionReader::read_changes() {
         change.rows = read_test(section, true);
         read_keys(section, "set", "As table.set, and instead of it", change.set);
         section.read("skip", change.skip, "Nothing here can say what these rows say");
+        section.read("refuse", change.refuse,
+                     "These rows are not expressed, and named with this reason",
+                     {.otherwise = "they are"});
         section.finish();
         out_.changes.push_back(std::move(change));
     }
@@ -462,6 +465,7 @@ void DescriptionReader::read() {
         out_.memory_known = read_test(memory, true);
         memory.finish();
     }
+    top_.read("every_row", out_.every_row, "A row that no expect is for is named, too");
     std::vector<std::string> header;
     top_.read("columns", header,
               "Of files that ship: it is of every table with all of these columns that has no file "

@@ -211,6 +211,7 @@ struct Change {
     RowTest rows;
     std::vector<KeyTemplate> set;
     bool skip = false;
+    std::string refuse;  // why such rows are not expressed
 };
 
 // The fastest of these values that is possible.
@@ -253,6 +254,7 @@ struct Description {
     std::map<std::string, Template>
         nccl_tests;  // what says a run of nccl-tests, by name; empty: rows are scenarios
     std::optional<RowTest> memory_known;  // of rows of a stack; none: all
+    bool every_row = false;               // is to be held to something
 };
 
 // Throws ScenarioError with all that is wrong of the file for this table.
