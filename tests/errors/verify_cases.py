@@ -325,6 +325,82 @@ refuse = "layers of two kinds can't be said"
     equal("rows", "first on 16", ", ".join(row["row"] for row in rows))
 
 
+RUN = {"case": "a run", "model": "Llama 3 8B", "layers": 32, "hidden": 4096, "ffn_hidden": 14336, "heads": 32, "kv_heads": 8,
+       "head_dim": 128, "vocab": 128256, "seq": 8192, "experts": "", "top_k": "", "moe_ffn": "", "shared_experts": "",
+       "gated_mlp": 1, "gpu": "H100", "gpus": 64, "gpus_per_node": 8, "nic_gbit_per_gpu": 400, "nvlink_domain": 8,
+       "precision": "bf16", "tp": 1, "pp": 1, "vpp": "", "cp": 1, "dp": "", "ep": 1, "sharding": "zero1", "microbatch": 1,
+       "global_batch": 256, "recompute": "none", "overlap": "dp", "metric": "step_time", "value": 1, "unit": "s", "notes": ""}
+MIXTURE = {"experts": 64, "top_k": 4, "moe_ffn": 1024, "global_batch": 512}
+
+
+def trainings(program, folder, *runs):
+    """What verify makes of training runs that differ from RUN in these columns."""
+    lines = [",".join(RUN)] + [",".join(str({**RUN, **run}[name]) for name in RUN) for run in runs]
+    path = write(folder / "runs.csv", "\n".join(lines) + "\n")
+    code, stdout, stderr = program.run(["verify", "--json", path])
+    check(code in (0, 2), stderr)
+    return (json.loads(stdout)["rows"] if code == 0 else []), stderr
+
+
+def case_verify_training_runs_as_people_write_them(program, folder):
+    # Two ways to say one run, each.
+    titan = {"notes": "torchtitan", "pp": 4, "tp": 2, "gpu": "H100-96GB", "sharding": "fsdp2 (zero3)"}
+    grace = {"gpu": "GB200", "gpus_per_node": 4, "nvlink_domain": 72, "notes": "mbridge_26.02", "nic_gbit_per_gpu": 400}
+    eight = {"precision": "fp8", "notes": "torchtitan_2025"}
+    for one, other in (
+            ({**titan, "microbatch": 32}, {**titan, "microbatch": 8}),  # of 8 replicas, in 4 parts
+            ({**titan, "microbatch": ""}, {**titan, "microbatch": 8}),
+            ({**titan, "notes": "torchtitan; interleaved 1F1B", "microbatch": ""}, {**titan, "vpp": 2, "microbatch": 8}),
+            ({**grace, "gpus": 80, "global_batch": 320}, {**grace, "gpus": 80, "global_batch": 320, "nvlink_domain": 40}),
+            ({**eight, "precision": "fp8_rowwise"}, {**eight, "notes": "torchtitan_2025; rowwise"}),
+            ({**eight, "precision": "float8 tensorwise"}, {**eight, "notes": "torchtitan_2025; tensorwise"}),
+            ({**grace, "precision": "FP8-MX"}, {**grace, "precision": "mxfp8"}),
+            ({"precision": "fp8_blockwise", "notes": "mbridge_26.02"}, {"precision": "fp8_cs", "notes": "mbridge_26.02"}),
+            ({"recompute": "block 5"}, {"recompute": "full:5"}),
+            ({"recompute": "full 20 layers"}, {"recompute": "full:20"}),
+            ({"recompute": "uniform 1"}, {"recompute": "full"}),
+            ({"notes": "5 of 6 layers sliding window 1024"}, {"notes": "5 of 6 layers with sliding window 1024"}),
+            ({"notes": "Megatron-Bridge 0.3"}, {"notes": "NeMo Framework 26.02"}),
+            ({"notes": "dgxc_v25.11"}, {"notes": "nemo_25.09"}),
+            ({"notes": "DeepSpeed"}, {"notes": "DeepSpeed with flash attention"})):  # on an H100
+        rows, stderr = trainings(program, folder, one, other)
+        check(len(rows) == 2 and rows[0]["simulated"] == rows[1]["simulated"], f"{one}\n{other}: {rows} {stderr}")
+    # More expert ranks than share the data: they are tensor ranks too.
+    rows, stderr = trainings(program, folder, {**MIXTURE, "tp": 4, "gpus": 128, "ep": 64, "notes": "torchtitan"})
+    check(len(rows) == 1, stderr)
+    # What is different is.
+    for one, other in (({**grace, "gpus": 72, "global_batch": 288, "nvlink_domain": 36}, {**grace, "gpus": 72, "global_batch": 288}),
+                       ({**eight, "precision": "fp8_rowwise"}, eight),
+                       ({"notes": "5 of 6 layers sliding window 1024"}, {}),
+                       ({"gpu": "A100-PCIe-80GB", "tp": 8}, {"gpu": "A100-80GB", "tp": 8})):
+        rows, stderr = trainings(program, folder, one, other)
+        check(len(rows) == 2 and rows[0]["simulated"] != rows[1]["simulated"], f"{one}\n{other}: {rows} {stderr}")
+
+
+def case_verify_training_runs_that_can_not_be_said(program, folder):
+    for run, said in (({"gpu": "H200 NVL"}, "gpu: the catalogue has no node with this card"),
+                      ({"notes": "hybrid Mamba"}, "notes: layers that are neither attention nor feed-forward"),
+                      ({**MIXTURE, "notes": "MoE every 2nd layer"}, "notes: a mixture that skips layers"),
+                      ({"notes": "3 of 5 layers sliding window 1024"}, "notes: one layer of so many that sees all"),
+                      ({"precision": "mxfp4"}, "precision: no word of it says"),
+                      ({"metric": "time_to_train_min"}, "metric: nothing is held to 'time_to_train_min' here")):
+        rows, stderr = trainings(program, folder, run)
+        check(not rows and said in stderr, f"{run}: {rows} {stderr}")
+    _, stderr = trainings(program, folder, {"precision": "fp8 by moonlight"})
+    check("precision: nothing here reads 'moonlight'" in stderr, stderr)
+
+
+def case_verify_the_interval_of_a_stack_by_how_it_is_named(program, folder):
+    # A release has the interval of a named stack, a name without one, or from before all, that of one nobody named.
+    named = ["nemo_25.07", "NeMo 24.12", "mbridge_26.10", "Megatron-Bridge 0.2", "mcore 0.15", "mlperf_v6.0", "torchtitan 2024"]
+    others = ["", "Megatron", "Megatron-Core 0.7", "Megatron-Bridge", "DeepSpeed", "GPT-NeoX", "nanotron", "PyTorch FSDP", "NeMo 23.11"]
+    rows, _ = trainings(program, folder, *[{"notes": name} for name in named + others])
+    widths = [row["model_error"][1] for row in rows]
+    check(len(rows) == len(named + others), f"{rows}")
+    check(set(widths[: len(named)]) == {widths[0]} and set(widths[len(named):]) == {widths[-1]}, f"{widths}")
+    check(widths[0] < widths[-1], f"{widths}")
+
+
 def case_verify_a_description_that_can_not_be(program, folder):
     write(folder / "base.toml", DESCRIBED_BASE)
     table = write(folder / "t.csv", "what,gpus,batch,ms\nfirst,16,16,900\n")
