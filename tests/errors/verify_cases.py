@@ -352,6 +352,7 @@ def case_verify_training_runs_as_people_write_them(program, folder):
             ({**titan, "microbatch": ""}, {**titan, "microbatch": 8}),
             ({**titan, "notes": "torchtitan; interleaved 1F1B", "microbatch": ""}, {**titan, "vpp": 2, "microbatch": 8}),
             ({**grace, "gpus": 80, "global_batch": 320}, {**grace, "gpus": 80, "global_batch": 320, "nvlink_domain": 40}),
+            ({**grace, "gpus_per_node": "", "nvlink_domain": ""}, grace),
             ({**eight, "precision": "fp8_rowwise"}, {**eight, "notes": "torchtitan_2025; rowwise"}),
             ({**eight, "precision": "float8 tensorwise"}, {**eight, "notes": "torchtitan_2025; tensorwise"}),
             ({**grace, "precision": "FP8-MX"}, {**grace, "precision": "mxfp8"}),
