@@ -49,6 +49,14 @@ RunProgress RunPlan::after(Duration elapsed) const {
     return out;
 }
 
+Duration RunPlan::finish_after() const {
+    if (stands_still) return Duration::max();
+    using Wide = __int128;
+    const Wide work = Wide{step.count()} * steps + Wide{stall.count()} * stalls();
+    const Wide all = work + setup().count() + last_stall.count();
+    return Duration(static_cast<Duration::rep>(std::min<Wide>(all, Duration::max().count())));
+}
+
 RunPlan RunPlan::rest_after(Duration elapsed) const {
     const RunProgress p = after(elapsed);
     RunPlan rest = *this;

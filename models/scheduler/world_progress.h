@@ -35,10 +35,8 @@ struct RunPlan {
     std::int64_t stalls() const {
         return interval > 0 && steps > 0 ? (done + steps - 1) / interval : 0;
     }
-    Duration finish_after() const {
-        if (stands_still) return Duration::max();
-        return setup() + step * steps + stall * stalls() + last_stall;
-    }
+    // The longest time there is where a step waits so long that it would take more.
+    Duration finish_after() const;
     // What is left of it after that; a stall that is under way begins anew.
     RunPlan rest_after(Duration elapsed) const;
     // The end of the step, or of the stall, that is under way then.

@@ -80,7 +80,9 @@ void DataFeed::warm_up() {
     read_by(spec_.supply);
     shuffled_ = full ? shuffle_full_ : std::min(shuffled_, shuffle_full_);
     queue_ = std::min(queue_, full_);
-    if (stream_ != StoreService::no_transfer) ask();
+    const bool loads = stream_ != StoreService::no_transfer;
+    if (alone()) close_stream();  // all is in caches, and nothing is read any more
+    if (loads) ask();
     plan();
     update_wait();
 }
@@ -95,12 +97,10 @@ void DataFeed::change(Use use) {
     advance();
     use_ = use;
     if (use == Use::no_loaders) {
-        if (stream_ != StoreService::no_transfer) stores_.cancel(stream_);
-        stream_ = StoreService::no_transfer;
+        close_stream();
         queue_ = shuffled_ = 0;
         reading_ = true;
         told_ready_ = false;
-        asked_ = given_ = 0;
         extra_wait_ = {};
         clock_.cancel(next_);
         return;
@@ -224,6 +224,12 @@ void DataFeed::ask() {
         stores_.change_cap(stream_, Bandwidth::bits_per_second(wanted), Wall::network);
     }
     asked_ = wanted;
+}
+
+void DataFeed::close_stream() {
+    if (stream_ != StoreService::no_transfer) stores_.cancel(stream_);
+    stream_ = StoreService::no_transfer;
+    asked_ = given_ = 0;
 }
 
 void DataFeed::plan() {

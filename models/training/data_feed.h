@@ -112,6 +112,7 @@ class DataFeed : public CampaignEngine::Component, public StoreService::Client {
     void supplied();  // after a change from outside, or a queue's end
     void read_by(const DataSupply& supply);
     void ask();
+    void close_stream();
     void plan();         // when the queue is full or empty next
     bool update_wait();  // whether it differs
 
