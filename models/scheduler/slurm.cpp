@@ -57,7 +57,9 @@ class Slurm : public WorldScheduler {
     bool make_room(JobIndex job);
     void start(JobIndex job, const Allocation& allocation);
     void runs(JobIndex job, Duration limit);  // from now on
-    void resume_suspended();
+    bool resume_suspended();
+    // A look at the queue once others may displace it.
+    void wake_when_displaceable(JobIndex job);
     void main_pass(std::int64_t depth);
     bool may_fit(const WorldJob& job) const;
     void backfill();
@@ -219,6 +221,7 @@ void Slurm::start(JobIndex job, const Allocation& allocation) {
     runs(job, time_limit(world_.spec(), world_.job(job)));
     qos_gpus_[world_.job(job).qos] += world_.job(job).gpus;
     world_.bind(job, allocation);
+    wake_when_displaceable(job);
 }
 
 // Displaces others for it, and starts it if they are gone at once.
@@ -241,11 +244,17 @@ bool Slurm::make_room(JobIndex job) {
     return false;
 }
 
-void Slurm::resume_suspended() {
+// True if anybody goes on. Nodes of those that may displace it are theirs first.
+bool Slurm::resume_suspended() {
+    bool any = false;
     for (const Suspended& s : std::vector<Suspended>(suspended_)) {
         const Allocation& held = world_.status(s.job).held;
         NodeSet open = world_.cluster().members(world_.spec().pool(world_.job(s.job)));
         leave_windows_out(world_.spec(), world_.now(), s.left, open);
+        for (const Suspended& other : suspended_) {
+            if (other.job == s.job || !preemption_.may_displace(other.job, s.job)) continue;
+            for (const NodeShare& share : world_.status(other.job).held) open.remove(share.node);
+        }
         const bool free = std::all_of(held.begin(), held.end(), [&](const NodeShare& share) {
             return open.has(share.node) &&
                    world_.cluster().node(share.node).state == NodeState::up &&
@@ -255,7 +264,16 @@ void Slurm::resume_suspended() {
         std::erase_if(suspended_, [&](const Suspended& other) { return other.job == s.job; });
         runs(s.job, s.left);
         world_.resume(s.job);
+        wake_when_displaceable(s.job);
+        any = true;
     }
+    return any;
+}
+
+void Slurm::wake_when_displaceable(JobIndex job) {
+    const Duration exempt = spec_.qos[world_.job(job).qos].exempt;
+    if (exempt == Duration{}) return;
+    world_.wake_at(std::max(world_.now(), world_.status(job).started + exempt));
 }
 
 Instant Slurm::next_window_end() const {
@@ -278,8 +296,10 @@ void Slurm::schedule() {
     }
     const Duration now = world_.now().time_since_epoch();
     const bool main = now % spec_.main_interval == Duration::zero();
-    main_pass(main ? INT64_MAX : spec_.event_depth);
-    resume_suspended();
+    const std::int64_t depth = main ? INT64_MAX : spec_.event_depth;
+    main_pass(depth);
+    while (resume_suspended())
+        main_pass(depth);  // what they don't take of their nodes is free again
     if (spec_.backfill_enabled && plan_stale_ &&
         now % spec_.backfill.interval == Duration::zero()) {
         plan_stale_ = false;
