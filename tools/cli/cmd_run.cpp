@@ -583,7 +583,7 @@ int cmd_run(const std::vector<std::string>& arguments) {
     if (!can_start(scenario)) return exit_stuck;
     if (!args->jobs_out.empty() && !scenario.world) {
         throw ScenarioError("--jobs-out: the scenario has one job",
-                            "it is for scenarios with [scheduler]");
+                            "it is for scenarios with many, under a scheduler of many");
     }
     SavedRun saved(args->db, {.kind = "run",
                               .key = {},

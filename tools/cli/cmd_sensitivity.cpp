@@ -153,24 +153,24 @@ void print_json(const Scenario& s, const SensitivityArguments& args, const Sensi
     fmt::print("{}\n", one_line(out));
 }
 
-// Ratios are told in points of a hundred.
+// Shares are told in points of a hundred.
 class Shown {
   public:
-    explicit Shown(const Metric& metric) : ratio_(is_ratio(metric.unit)) {}
+    explicit Shown(const Metric& metric) : share_(is_percentage(metric.name, metric.unit)) {}
     std::string change(double v) const {
-        return ratio_ ? fmt::format("{:+.3f}", 100 * v) : fmt::format("{:+.4g}", v);
+        return share_ ? fmt::format("{:+.3f}", 100 * v) : fmt::format("{:+.4g}", v);
     }
     std::string change(const std::optional<double>& v) const {
         return v ? change(*v) : std::string("impossible");
     }
     std::string size(double v) const {
-        return ratio_ ? fmt::format("{:.3f}", 100 * v) : fmt::format("{:.4g}", v);
+        return share_ ? fmt::format("{:.3f}", 100 * v) : fmt::format("{:.4g}", v);
     }
-    std::string value(double v) const { return ratio_ ? percent(v) : fmt::format("{:.6g}", v); }
-    const char* unit() const { return ratio_ ? " (points)" : ""; }
+    std::string value(double v) const { return share_ ? percent(v) : fmt::format("{:.6g}", v); }
+    const char* unit() const { return share_ ? " (points)" : ""; }
 
   private:
-    bool ratio_;
+    bool share_;
 };
 
 void print_table(const Sensitivity& r, const Shown& shown) {

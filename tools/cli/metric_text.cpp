@@ -16,7 +16,7 @@ std::string size_text(std::string_view name, std::string_view unit, double value
     constexpr double digits_shown = 1e4;
     if (unit == "s") return time_text(value);
     if (unit == "B" && value < 9e18) return to_text(Bytes::of(static_cast<std::int64_t>(value)));
-    if (is_ratio(unit) && is_share(name)) {
+    if (is_percentage(name, unit)) {
         return fmt::format("{:.{}f} %{}", 100 * value, decimals,
                            unit == "1" ? "" : fmt::format(" of {}", unit));
     }
@@ -27,8 +27,8 @@ std::string size_text(std::string_view name, std::string_view unit, double value
 
 }  // namespace
 
-bool is_ratio(std::string_view unit) {
-    return unit == "1" || unit == "bf16 peak";
+bool is_percentage(std::string_view name, std::string_view unit) {
+    return (unit == "1" || unit == "bf16 peak") && is_share(name);
 }
 
 std::string metric_text(std::string_view name, std::string_view unit, double value, int decimals) {
@@ -40,7 +40,7 @@ std::string metric_text(std::string_view name, std::string_view unit, double val
 std::string difference_text(std::string_view name, std::string_view unit, double difference,
                             int decimals) {
     if (!std::isfinite(difference)) return "-";
-    if (is_ratio(unit) && is_share(name)) {
+    if (is_percentage(name, unit)) {
         return fmt::format("{:+.{}f} points", 100 * difference, decimals);
     }
     return fmt::format("{}{}", difference < 0 ? "-" : "+",

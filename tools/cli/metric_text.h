@@ -11,7 +11,8 @@
 namespace railyard {
 
 // "1", or what a ratio is of: "bf16 peak".
-bool is_ratio(std::string_view unit);
+// People read it as a percentage.
+bool is_percentage(std::string_view name, std::string_view unit);
 // `decimals` are those of shares: of "93.66 %" and "+1.50 points" two.
 std::string metric_text(std::string_view name, std::string_view unit, double value,
                         int decimals = 2);
