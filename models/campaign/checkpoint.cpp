@@ -434,7 +434,8 @@ void CheckpointJoin::share_network_with_steps() {
         links.join(0, step, 0);
         links.join(1, upload, 0);
         links.settle();
-        c().upload_step_penalty += from_seconds(std::min(links.longer_s(0), step_seconds_max));
+        c().upload_on_links = from_seconds(std::min(links.longer_s(0), step_seconds_max));
+        c().upload_step_penalty += c().upload_on_links;
         const Bandwidth alone = std::min(tier.write.cap, s_.stores[shared_store].supply.write);
         if (links.longer_s(1) > 0) tier.beside_steps = beside_others(alone, links.longer_s(1));
         return;

@@ -61,7 +61,7 @@ const std::vector<MetricName> known_metrics = {
     {"stage_*_tokens", "tokens", "tokens of the stage's kept steps", Better::higher},
     {"stage_*_step_time", "s", "one step of the stage, in the mean"},
     {"stage_*_mfu_step", "bf16 peak", "as mfu_step, of the stage", Better::higher, true},
-    {"shrinks", "1", "times that the job went on with fewer replicas"},
+    {"shrinks", "1", "times that the job, or a job, went on with fewer replicas"},
     {"steps_missing", "steps", "whole steps' worth of batches that smaller jobs left out"},
     {"nodes_changed", "1", "nodes that the job got in place of others"},
     {"slow_parts", "1", "parts that became slow"},

@@ -255,7 +255,13 @@ void ScenarioReader::read_work() {
         check_world();
         if (s_.world) s_.draws = draw_networks(s_);
     }
-    if (!s_.world || top_.describing()) read_job(top_.section("job"));
+    if (top_.has("jobs") && !top_.has("scheduler")) {
+        top_.section("jobs");
+        top_.error("jobs", "many jobs need a scheduler",
+                   "give [scheduler], with kind = \"slurm\" or another");
+    } else if (!s_.world || top_.describing()) {
+        read_job(top_.section("job"));
+    }
     if (top_.describing()) {  // the same keys, under the scheduler that is dedicated to one job
         read_job(top_.section("jobs").sections("kind", "Jobs that are alike").front());
     }
@@ -481,11 +487,12 @@ void ScenarioReader::read_job(Section job) {
         check_host_memory(job, *catalogue_, s_);
     }
     join_recovery(job, *catalogue_, s_);
+    Section recovery = job.section("recovery");
+    warn_of_keys(recovery, {"shrink_after"}, "has no effect: a job has its spares at once, or not");
     if (s_.job.checkpoint.read_at_start.bytes > Bytes{} &&
         s_.job.checkpoint.mode == CheckpointMode::none) {
-        job.section("recovery")
-            .error(s_.image > Bytes{} ? "image" : "dataset_index",
-                   "without checkpoints nothing is restored");
+        recovery.error(s_.image > Bytes{} ? "image" : "dataset_index",
+                       "without checkpoints nothing is restored");
     }
     if (ok()) check_planned_stops(job, s_.job);
     job.finish();

@@ -43,7 +43,7 @@ std::shared_ptr<const WorldScenario> world_with_failures(const WorldScenario& wo
     for (std::size_t k = 0; k < out->models.size(); ++k) {
         if (out->models[k] == nullptr) continue;
         WorldJobKind& kind = out->spec.kinds[k];
-        kind.step = steps_by_placement(out->models[k], scenario.slow_parts, out->throttled[k]).step;
+        place_steps(out->models[k], scenario.slow_parts, out->throttled[k], kind);
         for (std::size_t i = 0; i < out->spec.slowdowns.size() && !any_without_model; ++i) {
             const StepTime step = usual_step(kind, out->models[k]->job.nodes, 1U << i);
             double& most = out->spec.slowdowns[i];  // as a comparison of ranks sees it
@@ -131,6 +131,7 @@ WorldJobs draw_jobs(const WorldScenario& world, std::uint64_t seed, std::uint64_
     WorldJobs out = draw_jobs(world.spec, world.sources, world.trace, seed, replica, until);
     if (world.power.work_factor > 1) {
         for (WorldJob& job : out.jobs) {
+            if (job.timed) continue;
             job.work = from_seconds(seconds(job.work) * world.power.work_factor);
         }
     }

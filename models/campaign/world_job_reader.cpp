@@ -79,6 +79,8 @@ class WorldJobReader {
     void share_stores();
     void save_as(Section& section, const std::shared_ptr<Scenario>& view, WorldJobKind& kind);
     void recover_as(Section& section, const std::shared_ptr<Scenario>& view, WorldJobKind& kind);
+    void shrink_as(Section& section, Section& recovery, const std::shared_ptr<Scenario>& view,
+                   WorldJobKind& kind);
     // A kind that reads and does not save: its runs have stages all the same.
     void go_by_stages(const Scenario& job, WorldJobKind& kind);
     bool whole_nodes(const JobSource& source) const {
@@ -132,6 +134,10 @@ void WorldJobReader::read_kind(Section& section) {
     read_service(section, source, job, kind);
     read_worth(section);
     read_kube_jobs(section, spec_, kind, source);
+    if (!kind.smaller.empty() && kind.kube.topology != TopologyRequest::none) {
+        section.error("topology", "a workload with one keeps to its size, and recovery shrinks it",
+                      "leave it out, or jobs.kind.recovery.policy = \"requeue\"");
+    }
     section.finish();
     if (size) share_store(section, *size, job, kind);
     if (!section.has("checkpoint_interval")) {
@@ -264,10 +270,7 @@ void WorldJobReader::read_model(Section& section, const JobSource& source,
     view->tokens_per_step = view->plan.global_batch * view->plan.sequence_length;
     view->optimizer_traffic = catalogue_.number("bytes_per_param", "", "optimizer_step_traffic");
     view->collective_constants = read_collective_constants(catalogue_, s_.node);
-    PlacedSteps placed = steps_by_placement(view, {}, {});
-    kind.step = std::move(placed.step);
-    kind.traffic = std::move(placed.traffic);
-    kind.routes = std::move(placed.routes);
+    place_steps(view, {}, {}, kind);
     world_.models.back() = view;
     const bool reads = section.has("data");
     if (kind.steps > 0 && !reads) return;
@@ -382,7 +385,7 @@ void WorldJobReader::save_as(Section& section, const std::shared_ptr<Scenario>& 
     refuse_keys(section, {"checkpoint_interval", "checkpoint_stall", "checkpoint_size"},
                 "has no effect beside [jobs.kind.checkpoint]");
     if (c.mode == CheckpointMode::none) return;
-    const bool steps = kind.step || kind.given_step > Duration{};
+    const bool steps = section.has("model") || kind.given_step > Duration{};
     if (!steps && c.mode == CheckpointMode::async) {
         checkpoint.error("mode", "work without steps has none that an upload could slow down",
                          "give a model, or step.time");
@@ -402,8 +405,8 @@ void WorldJobReader::save_as(Section& section, const std::shared_ptr<Scenario>& 
     move_over(view, kind);
     CheckpointSpec saves = c;
     kind.uploads_on_links = kind.transfer_traffic && !checkpoint.has("upload_slowdown");
-    if (kind.uploads_on_links) {  // they say what each costs whom
-        saves.upload_step_penalty = {};
+    if (kind.uploads_on_links) {  // these say what each costs whom there
+        saves.upload_step_penalty -= saves.upload_on_links;
         for (TierSpec& tier : saves.tiers) tier.beside_steps = unlimited;
     }
     const auto spec = std::make_shared<const CheckpointSpec>(std::move(saves));
@@ -417,10 +420,12 @@ void WorldJobReader::recover_as(Section& section, const std::shared_ptr<Scenario
     Section recovery = section.section("recovery");
     const RecoverySpec& r = job.job.recovery;
     refuse_keys(section, {"restart", "restore"}, "has no effect beside [jobs.kind.recovery]");
-    refuse_keys(recovery, {"replacement", "replicas_min"},
+    refuse_keys(recovery, {"replacement"},
                 fmt::format("is not modelled of many jobs, under {}", spec_.scheduler),
                 "scheduler.kind = \"dedicated\", with this kind alone");
-    if (r.policy != RecoveryPolicy::requeue) {
+    if (r.policy == RecoveryPolicy::shrink) {
+        shrink_as(section, recovery, view, kind);
+    } else if (r.policy != RecoveryPolicy::requeue) {
         recovery.error("policy",
                        fmt::format("under {} a job that fails is the scheduler's to place "
                                    "again",
@@ -443,6 +448,27 @@ void WorldJobReader::recover_as(Section& section, const std::shared_ptr<Scenario
     if (!section.ok()) return;
     if (!kind.saving) move_over(view, kind);
     go_by_stages(job, kind);
+}
+
+// Where the scheduler leaves a job the pods that have not failed.
+void WorldJobReader::shrink_as(Section& section, Section& recovery,
+                               const std::shared_ptr<Scenario>& view, WorldJobKind& kind) {
+    if (spec_.scheduler != "kubernetes" && spec_.scheduler != "kueue") {
+        recovery.error("policy",
+                       fmt::format("under {} a job that loses a node starts again as a whole",
+                                   spec_.scheduler),
+                       "policy = \"requeue\", or scheduler.kind = \"kubernetes\" or \"kueue\"");
+    } else if (section.has("data")) {
+        recovery.error("policy", "what fewer nodes read of a job's data is not modelled",
+                       "leave out data");
+    }
+    if (!section.ok()) return;
+    kind.shrink_after = view->job.recovery.shrink_after;
+    kind.replicas = static_cast<std::int32_t>(view->job.replicas);
+    for (const SmallerJob& size : view->job.smaller) {
+        kind.smaller.push_back({size.nodes, static_cast<std::int32_t>(size.replicas)});
+    }
+    place_steps(view, {}, {}, kind);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/check.h"
+#include "sim/integers.h"
 
 namespace railyard {
 
@@ -16,9 +17,9 @@ std::int64_t in_proportion(std::int64_t part, std::int64_t from, std::int64_t to
 namespace {
 
 // Work of a cluster whose clocks a power cap slows, as work of another cluster.
-Duration work_on(Duration work, const WorldScenario& from, const WorldScenario& to) {
+Duration work_on(const WorldJob& job, const WorldScenario& from, const WorldScenario& to) {
     const double ratio = to.power.work_factor / from.power.work_factor;
-    return ratio == 1 ? work : from_seconds(seconds(work) * ratio);
+    return ratio == 1 || job.timed ? job.work : from_seconds(seconds(job.work) * ratio);
 }
 
 }  // namespace
@@ -35,7 +36,7 @@ WorldPhases::WorldPhases(const Scenario& whole, std::int64_t index) : whole_(who
             const Duration at = job.submit.time_since_epoch();
             if (k > 0 && at < phase.from) continue;
             if (!last && at >= phase.until) break;
-            job.work = work_on(job.work, world(k), world(0));
+            job.work = work_on(job, world(k), world(0));
             job.id = std::ssize(jobs_.jobs) + 1;
             jobs_.jobs.push_back(job);
         }
@@ -53,7 +54,7 @@ WorldJob WorldPhases::on(std::size_t k, std::size_t at) {
     const WorldSpec& spec = world(k).spec;
     WorldJob job = jobs_.jobs[at];
     job.submit -= begin(k);
-    job.work = work_on(job.work, world(0), world(k));
+    job.work = work_on(job, world(0), world(k));
     job.gpus_per_pod = std::min(job.gpus_per_pod, spec.gpus_of_pool_node(spec.pool(job)));
     Job& so_far = so_far_[at];
     const std::int64_t steps = spec.steps_of(job);
@@ -94,7 +95,8 @@ void WorldPhases::add_run(std::size_t k, std::size_t at, const WorldJobRun& run,
     sum.kept += run.kept;
     sum.contention += run.contention;
     sum.lost_steps += run.lost_steps;
-    so_far.done += run.kept_steps;
+    const std::int64_t replicas = world(k).spec.kinds[jobs_.jobs[at].kind].replicas;
+    so_far.done += run.kept_steps - ceil_div(run.replica_steps_missing, replicas);
     sum.kept_steps =
         in_proportion(so_far.done, so_far.steps, world(0).spec.steps_of(jobs_.jobs[at]));
     const Instant end(whole_.phases[k].until);

@@ -63,7 +63,7 @@ void PowerReader::finish_world() {
             if (!kind.step) {
                 kind.throttled = 1 / draw.heat.speed - 1;
             } else if (!world->throttled[k].empty()) {
-                kind.step = steps_by_placement(world->models[k], {}, world->throttled[k]).step;
+                place_steps(world->models[k], {}, world->throttled[k], kind);
             }
             draw.run(draw.step);
             if (most.node_step.peak() < draw.node_step.peak()) most = draw;

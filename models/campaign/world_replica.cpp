@@ -84,6 +84,20 @@ void add_counts(const WorldOutcome& outcome, MetricList& out) {
     out.count("failures_on_idle_nodes", outcome.strikes_on_idle);
 }
 
+// How often jobs went on with fewer replicas, and what steps the others did not compute.
+void add_shrinks(const WorldSpec& spec, const WorldJobs& jobs, const WorldOutcome& outcome,
+                 MetricList& out) {
+    const auto shrinks = [](const WorldJobKind& kind) { return !kind.smaller.empty(); };
+    if (std::ranges::none_of(spec.kinds, shrinks)) return;
+    double missing = 0;
+    for (std::size_t i = 0; i < jobs.jobs.size(); ++i) {
+        missing += static_cast<double>(outcome.runs[i].replica_steps_missing) /
+                   spec.kinds[jobs.jobs[i].kind].replicas;
+    }
+    out.count("shrinks", outcome.shrinks);
+    out.add("steps_missing", "steps", missing);
+}
+
 // What a job takes alone, undisturbed and at full clocks: the same in all designs, so that slower GPUs
 // make no job's waiting look small. Of a kind whose steps are modelled, on the cluster's first nodes.
 double alone_seconds(const WorldScenario& world, const WorldJob& job) {
@@ -209,7 +223,10 @@ void add_work(const WorldScenario& world, const WorldJobs& jobs, const WorldRunR
     double all = 0;
     for (std::size_t i = 0; i < jobs.jobs.size(); ++i) {
         const WorldJob& job = jobs.jobs[i];
-        const double done = ratio(static_cast<double>(r.outcome.runs[i].kept_steps),
+        const WorldJobRun& run = r.outcome.runs[i];
+        const double missing = ratio(static_cast<double>(run.replica_steps_missing),
+                                     world.spec.kinds[job.kind].replicas);
+        const double done = ratio(static_cast<double>(run.kept_steps) - missing,
                                   static_cast<double>(world.spec.steps_of(job)));
         by_kind[job.kind] += done * world.worth_of(job);
         all += done * world.worth_of(job);
@@ -259,6 +276,7 @@ MetricList world_metrics(const Scenario& s, const WorldJobs& jobs, const WorldRu
             ratio(static_cast<double>(r.outcome.stranded), static_cast<double>(r.outcome.sliced)));
     }
     add_counts(r.outcome, out);
+    add_shrinks(spec, jobs, r.outcome, out);
     add_fault_metrics(s, r.outcome, out);
     if (std::ranges::any_of(s.causes, &FailureCause::silent)) {
         out.count("corrupted_results", r.outcome.corrupted_results);

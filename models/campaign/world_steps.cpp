@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "models/campaign/sections.h"
 #include "models/campaign/store_traffic.h"
 
 namespace railyard {
@@ -245,6 +246,24 @@ PlacedSteps steps_by_placement(std::shared_ptr<const Scenario> job,
     return {std::bind_front(&StepMemo::on, memo), std::bind_front(&StepMemo::traffic_on, memo),
             std::bind_front(&StepMemo::met_on, memo),
             std::bind_front(&StepMemo::transfer_on, memo)};
+}
+
+void place_steps(const std::shared_ptr<const Scenario>& job,
+                 const std::vector<PartFault>& slow_parts, const std::vector<PartFault>& throttled,
+                 WorldJobKind& kind) {
+    PlacedSteps whole = steps_by_placement(job, slow_parts, throttled);
+    kind.step = std::move(whole.step);
+    kind.traffic = std::move(whole.traffic);
+    kind.routes = std::move(whole.routes);
+    for (SmallerWorldJob& size : kind.smaller) {
+        auto fewer = std::make_shared<Scenario>(*job);
+        fewer->plan = with_replicas(job->plan, size.replicas);
+        fewer->job.nodes = size.nodes;
+        PlacedSteps steps = steps_by_placement(std::move(fewer), slow_parts, throttled);
+        size.step = std::move(steps.step);
+        size.traffic = std::move(steps.traffic);
+        size.routes = std::move(steps.routes);
+    }
 }
 
 PlacedTraffic share_by_placement(std::shared_ptr<const Scenario> job, double share, double step_s) {

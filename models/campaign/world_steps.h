@@ -21,6 +21,11 @@ struct PlacedSteps {
 PlacedSteps steps_by_placement(std::shared_ptr<const Scenario> job,
                                std::vector<PartFault> slow_parts, std::vector<PartFault> throttled);
 
+// Sets what the steps of a kind of such jobs take and send, on all of its nodes and on fewer.
+void place_steps(const std::shared_ptr<const Scenario>& job,
+                 const std::vector<PartFault>& slow_parts, const std::vector<PartFault>& throttled,
+                 WorldJobKind& kind);
+
 // What work without a model sends, in steps that take so long: a ring through all of the job's GPUs for a
 // share of its time, as fast as its NICs are while nobody else sends.
 PlacedTraffic share_by_placement(std::shared_ptr<const Scenario> job, double share, double step_s);

@@ -14,7 +14,8 @@ std::vector<JobIndex> deadlocked(const WorldView& world, const std::set<JobIndex
     std::vector<JobIndex> stuck;
     FreeGpus free = all_gpus(world.cluster());
     for (const JobIndex job : lacking) {
-        if (world.status(job).held.empty()) continue;
+        if (world.status(job).held.empty() || world.status(job).phase == WorldPhase::running)
+            continue;
         stuck.push_back(job);
         for (const NodeShare& share : world.status(job).held) free[share.node] -= share.gpus;
     }

@@ -125,7 +125,9 @@ void JobKindReader::read_sizes(JobSource& source) {
 
 void JobKindReader::read_work(JobSource& source) {
     source.mean = std::chrono::hours(1);
-    section_.read("work", source.mean, "Productive time of each, on average",
+    section_.read("work", source.mean,
+                  "Productive time of each, on average; without a model, at full clocks: a power "
+                  "cap makes it longer",
                   {.bound = Bound::positive});
     source.median = source.mean;
     section_.read("work_median", source.median, "Half of them take less: a log-normal distribution",
@@ -163,6 +165,10 @@ void JobKindReader::read_stream(JobSource& source) {
     section_.read("switches_wait", job.switches_wait, "How long it waits for that",
                   {.bound = Bound::non_negative, .otherwise = "scheduler.switches_wait_max"});
     section_.no_effect("");
+    constexpr const char* own[] = {"at",    "rate", "count",       "stream", "gpus", "size",
+                                   "nodes", "work", "work_median", "length", "steps"};
+    source.says_none =
+        std::ranges::none_of(own, [this](const char* key) { return section_.has(key); });
     if (source.count > 0) return;
     warn_of_keys(section_,
                  {"at", "rate", "stream", "gpus", "size", "nodes", "work", "work_median", "length"},
@@ -175,7 +181,9 @@ void JobKindReader::read_as_of_one(JobSource& source) {
     std::optional<Duration> length;
     section_.read("nodes", nodes, "Whole nodes of each, as of a [job]",
                   {.bound = Bound::count, .otherwise = "gpus"});
-    section_.read("length", length, "Training time of each, as of a [job]",
+    section_.read("length", length,
+                  "Training time of each, as of a [job]: under a power cap the time that its "
+                  "slower steps take",
                   {.bound = Bound::positive, .otherwise = "work"});
     if (section_.has("nodes")) {
         refuse_keys(section_, {"gpus", "size", "gpus_per_pod", "stream"},
@@ -191,6 +199,7 @@ void JobKindReader::read_as_of_one(JobSource& source) {
     }
     if (nodes) source.sizes = {{*nodes * gpus_per_node_, 1, {}}};
     if (length) source.mean = source.median = *length;
+    source.like.timed = length.has_value();
 }
 
 // A stream of the catalogue says all of its jobs; how many come, a scenario may.
@@ -240,8 +249,7 @@ void JobKindReader::read_requires(WorldJobKind& kind) {
 }
 
 // What jobs from a file have in common: they are of the kind that jobs.trace_kind names.
-JobSource source_of_trace(Section& jobs, const std::string& name,
-                          std::span<const JobSource> sources,
+JobSource source_of_trace(Section& jobs, const std::string& name, std::span<JobSource> sources,
                           const std::set<std::string>& of_one_size, WorldSpec& spec) {
     if (name.empty()) {
         JobSource source;
@@ -250,7 +258,8 @@ JobSource source_of_trace(Section& jobs, const std::string& name,
         spec.kinds.push_back({.name = "trace"});
         return source;
     }
-    const JobSource& source = sources[index_of(names_of(spec.kinds), name)];
+    JobSource& source = sources[index_of(names_of(spec.kinds), name)];
+    if (source.says_none) source.count = 0;
     const WorldJobKind& kind = spec.kinds[source.like.kind];
     if (kind.step) {
         jobs.error("trace_kind", "a trace says how long its jobs take, and so does a model");
@@ -360,6 +369,7 @@ std::vector<WorldJob> TraceJobs::read(const JobSource& source, const WorldSpec& 
         one.submit = Instant(job.submit);
         one.gpus = job.gpus;
         one.work = job.duration;
+        one.timed = false;
         if (source.limit_factor > 0) {
             one.limit = from_seconds(seconds(job.duration) * source.limit_factor);
         }
@@ -384,7 +394,7 @@ JobKindKeys read_job_kind(Section& section, Catalogue& catalogue, std::int64_t g
     return JobKindReader(section, catalogue, gpus_per_node, spec).read();
 }
 
-std::vector<WorldJob> read_trace_jobs(Section& jobs, std::span<const JobSource> sources,
+std::vector<WorldJob> read_trace_jobs(Section& jobs, std::span<JobSource> sources,
                                       const std::set<std::string>& of_one_size, WorldSpec& spec) {
     const std::string path =
         jobs.file("trace",

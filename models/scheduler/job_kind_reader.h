@@ -26,7 +26,7 @@ JobKindKeys read_job_kind(Section& section, Catalogue& catalogue, std::int64_t g
 // The jobs of jobs.trace, in order of submission; the campaign begins with the first. They are of the kind
 // that jobs.trace_kind names, and as `sources`, by kind, say; else of one that is added to `spec`.
 // `of_one_size`: kinds that can't be of several sizes.
-std::vector<WorldJob> read_trace_jobs(Section& jobs, std::span<const JobSource> sources,
+std::vector<WorldJob> read_trace_jobs(Section& jobs, std::span<JobSource> sources,
                                       const std::set<std::string>& of_one_size, WorldSpec& spec);
 
 }  // namespace railyard

@@ -16,6 +16,7 @@ namespace railyard {
 struct JobSource {
     WorldJob like;           // what they have in common
     std::int64_t count = 1;  // at most so many
+    bool says_none = false;  // of its own: if a trace is of its kind, there are none
     Rate rate;               // of a Poisson stream of them; 0: all at `like.submit`
     struct Size {
         std::int64_t gpus = 1;

@@ -27,7 +27,7 @@ void KubeScheduler::evict_what_is_due() {
         for (const JobIndex job : world_.cluster().jobs_on(node)) {
             const WorldPhase phase = world_.status(job).phase;
             if (phase == WorldPhase::completing) continue;
-            if (phase == WorldPhase::running) world_.halt(job);
+            if (world_.runs_on(job, node)) world_.halt(job);
             world_.note("evicted", job, node);
             evicted(job, node);
         }

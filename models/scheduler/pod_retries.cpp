@@ -26,7 +26,10 @@ void PodRetries::lose_with_others(JobIndex job, NodeIndex node) {
     const bool listed = std::find(nodes.begin(), nodes.end(), node) != nodes.end();
     if (!listed && world_.answers(node)) nodes.insert(nodes.begin(), node);
     for (const NodeIndex each : nodes) {
-        if (world_.status(job).phase == WorldPhase::gathering) lose(job, each);
+        const WorldPhase phase = world_.status(job).phase;
+        const bool gathers = phase == WorldPhase::gathering;
+        if (gathers || (phase == WorldPhase::running && !world_.runs_on(job, each)))
+            lose(job, each);
     }
 }
 

@@ -20,7 +20,7 @@ void RunBooks::book_until(JobIndex index, Instant end, Unsaved unsaved, const St
     RunProgress p = j.run.after(elapsed);
     const Duration carried = std::exchange(j.carried, {});
     p.partial += carried;
-    const WorldWork::Parts gpus = cluster_.parts_by_group(j.status.held, run_.spec.parts_of(j.job));
+    const WorldWork::Parts gpus = cluster_.parts_by_group(j.working(), run_.spec.parts_of(j.job));
     j.work.book(gpus, Category::health_check, p.prolog);
     j.work.book(gpus, Category::restart, p.restart);
     j.work.book(gpus, Category::restore, p.restore);
@@ -34,7 +34,7 @@ void RunBooks::book_until(JobIndex index, Instant end, Unsaved unsaved, const St
         const auto by =
             share.job % static_cast<JobIndex>(jobs_.size());  // its steps, or its uploads
         outcome_.contention_by.at(j.job.kind, run_.jobs.jobs[by].kind) +=
-            seconds(j.step.contention) * share.share * static_cast<double>(p.steps * j.job.gpus);
+            seconds(j.step.contention) * share.share * static_cast<double>(p.steps * j.gpus());
     }
     j.work.add(p.steps, gpus, j.step);
     if (p.any_saved) j.work.keep_until(j.work.done() - p.steps + p.saved);

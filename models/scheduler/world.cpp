@@ -37,8 +37,8 @@ Duration time_limit(const WorldSpec& spec, const WorldJob& job) {
     return limit > Duration{} ? limit : year;
 }
 
-void WorldRun::record(Instant now, const char* kind, JobIndex job, std::string cause, NodeIndex node,
-                      std::int64_t steps) const {
+void WorldRun::record(Instant now, const char* kind, JobIndex job, std::string cause,
+                      NodeIndex node, std::int64_t steps) const {
     if (events == nullptr) return;
     events->push_back({now, kind, std::move(cause),
                        node == no_node ? -1 : static_cast<std::int64_t>(node), steps,

@@ -26,12 +26,13 @@ struct WorldJobRun {
     std::int64_t starts = 0;
     std::int64_t interruptions = 0;  // by failures, of a node or its own
     bool waits = false;              // for GPUs as the campaign ends, or is suspended
-    Duration held{};                 // all its GPUs
+    Duration held{};                 // all its GPUs, or those that it went on with
     Duration kept{};                 // steps that were kept
     std::int64_t kept_steps = 0;
     std::int64_t lost_steps = 0;
-    Duration contention{};                // of all its steps: waiting for others on shared links
-    std::optional<Instant> runs_since{};  // when it runs as the campaign ends
+    std::int64_t replica_steps_missing = 0;  // of steps that were kept, on fewer replicas
+    Duration contention{};                   // of all its steps: waiting for others on shared links
+    std::optional<Instant> runs_since{};     // when it runs as the campaign ends
 };
 
 // For tests, and for what is built on it.
@@ -70,6 +71,7 @@ struct WorldOutcome : FaultCounts {
     std::vector<std::int64_t> interruptions;  // of jobs, by cause
     std::int64_t own_failures = 0;            // of jobs, by themselves
     std::int64_t preemptions = 0;
+    std::int64_t shrinks = 0;          // of jobs that went on on fewer nodes
     std::int64_t strikes_on_idle = 0;  // failures that found no job on their node
     NodeFailureCounts nodes;
     std::vector<std::int64_t> repairs;  // nodes that went there, by cause

@@ -48,7 +48,7 @@ bool LiveJob::lose_suspect() {
     const std::optional<std::int64_t> clean = work.lose_suspect();
     if (clean && parts != nullptr) {
         parts->checkpointer.give_up_after(*clean);
-        work.lose_after(parts->checkpointer.newest().steps);
+        work.lose_after(std::max(parts->checkpointer.newest().steps, work.kept()));
     }
     return work.done() < before;
 }

@@ -16,7 +16,7 @@ namespace railyard {
 enum class RunStage : std::uint8_t { whole, setting_up, restoring, first_batch, working, saving };
 // new_pace: another plan takes its place.
 // stage_over: of a job with parts.
-enum class RunEnd : std::uint8_t { done, limit, own_failure, new_pace, left_slow_node, stage_over };
+enum class RunEnd : std::uint8_t { done, limit, own_failure, new_pace, left, stage_over };
 
 // By a storm, until its pace changes.
 struct HeldUp {
@@ -51,11 +51,21 @@ struct LiveJob {
     Instant own_failure = Instant::max();
     Instant pace_changes_at = Instant::max();
     NodeIndex slow_node = no_node;    // that it leaves when its pace changes
+    bool grows = false;               // likewise: it starts again on more nodes
     std::unique_ptr<HeldUp> storm{};  // few jobs are ever held up by one
     Duration carried{};               // done of the step that a storm stopped
     bool suspended_whole = false;     // its processes stand still with all that they have
     RunEnd run_end = RunEnd::done;
     std::uint64_t own_failures = 0;
+
+    // One that can go on on fewer nodes, since it first failed.
+    struct Elastic {
+        Instant lacks_since = Instant::max();      // it waits for nodes
+        const SmallerWorldJob* smaller = nullptr;  // it runs so; null: on all of them
+        Allocation used{};                         // on these of those that it holds
+        Instant unused_since{};                    // the others are booked until then
+    };
+    std::unique_ptr<Elastic> elastic{};
 
     // On the network (WorldLinks).
     Instant sends_from = Instant::max();          // of a run that shares links
@@ -65,6 +75,17 @@ struct LiveJob {
     bool rerouted = false;  // it left its links, and comes back to others with its next pace
 
     bool runs() const { return status.phase == WorldPhase::running; }
+    const SmallerWorldJob* smaller() const { return elastic ? elastic->smaller : nullptr; }
+    std::int64_t gpus() const {  // that it runs on
+        return smaller() ? job.gpus / job.pods() * smaller()->nodes : job.gpus;
+    }
+    // The nodes that it runs on.
+    const Allocation& working() const { return smaller() ? elastic->used : status.held; }
+    const PlacedStep& placed_step() const { return smaller() ? smaller()->step : kind.step; }
+    const PlacedTraffic& traffic() const { return smaller() ? smaller()->traffic : kind.traffic; }
+    const PlacedRoutes& routes() const { return smaller() ? smaller()->routes : kind.routes; }
+    // It saves, stops, and starts again elsewhere.
+    bool leaves() const { return slow_node != no_node || grows; }
     bool waits() const {  // or is on its way back to the queue
         return status.phase == WorldPhase::pending || status.phase == WorldPhase::waiting ||
                status.phase == WorldPhase::suspended;
@@ -119,6 +140,7 @@ struct WorldClock {
         prolog_fails,
         run_ends,
         notices,
+        waited_enough,  // for nodes that it lacks
         epilog_ends,
         decision,
         window_begins,  // of a reservation

@@ -17,13 +17,13 @@ void WorldLinks::start() {
 
 std::vector<NodeIndex> WorldLinks::nodes_of(JobIndex index) const {
     std::vector<NodeIndex> nodes;
-    for (const NodeShare& share : jobs_[index].status.held) nodes.push_back(share.node);
+    for (const NodeShare& share : jobs_[index].working()) nodes.push_back(share.node);
     return nodes;
 }
 
 NetworkState WorldLinks::broken_on_routes(JobIndex index) const {
-    if (!network_ || !jobs_[index].kind.routes || network_->broken().empty()) return {};
-    return jobs_[index].kind.routes(nodes_of(index), {run_.hashes, network_->broken()});
+    if (!network_ || !jobs_[index].routes() || network_->broken().empty()) return {};
+    return jobs_[index].routes()(nodes_of(index), {run_.hashes, network_->broken()});
 }
 
 // By the kind's model; nothing when no way is left between nodes that have to talk. Where a sound network has
@@ -32,7 +32,7 @@ std::optional<StepTime> WorldLinks::step_over_network(JobIndex index,
                                                       std::uint32_t conditions) const {
     const NetworkState& broken = jobs_[index].broken;
     try {
-        return jobs_[index].kind.step(nodes_of(index), conditions, {run_.hashes, broken});
+        return jobs_[index].placed_step()(nodes_of(index), conditions, {run_.hashes, broken});
     } catch (const NoPath&) {
         if (broken.empty()) throw;
         return std::nullopt;
@@ -42,13 +42,13 @@ std::optional<StepTime> WorldLinks::step_over_network(JobIndex index,
 StepTime WorldLinks::step_of(JobIndex index) const {
     const WorldJobKind& kind = jobs_[index].kind;
     std::uint32_t conditions = 0;
-    if (!run_.spec.slowdowns.empty())
-        conditions = repair_.slow_conditions(jobs_[index].status.held);
+    if (!run_.spec.slowdowns.empty()) conditions = repair_.slow_conditions(jobs_[index].working());
     StepTime step;
     if (kind.step) {
         const std::optional<StepTime> found = step_over_network(index, conditions);
         // None is done.
-        if (!found) return kind.step(nodes_of(index), conditions, {run_.hashes, {}});
+        if (!found)
+            return jobs_[index].placed_step()(nodes_of(index), conditions, {run_.hashes, {}});
         step = *found;
     } else {
         const Duration tick = run_.spec.tick(kind);
@@ -99,7 +99,7 @@ void WorldLinks::wait_for_others(JobIndex index) {
 // ---- who sends over which links ----
 
 void WorldLinks::send_from(JobIndex index, Instant from) {
-    if (!jobs_[index].kind.traffic || links_.has(index)) return;
+    if (!jobs_[index].traffic() || links_.has(index)) return;
     jobs_[index].sends_from = from;
     clock_.schedule(from, WorldClock::sends, index);
 }
@@ -110,7 +110,7 @@ void WorldLinks::join(JobIndex index) {
     const LiveJob& j = jobs_[index];
     if (j.sends_from != clock_.now() || j.cut_off) return;
     const WorldJobKind& kind = j.kind;
-    auto traffic = kind.traffic(nodes_of(index), {run_.hashes, j.broken});
+    auto traffic = j.traffic()(nodes_of(index), {run_.hashes, j.broken});
     if (!traffic || traffic->parts.empty()) return;
     // Saves over other links are pauses between its steps.
     Duration stall = kind.saving ? jobs_[index].parts->spec().stall_alone : kind.checkpoint_stall;

@@ -28,7 +28,7 @@ void WorldParts::Parts::place(const Allocation& held) {
     if (std::ranges::none_of(spec_->tiers, [](const TierSpec& t) { return on_nodes(t.place); })) {
         return;
     }
-    slots_.resize(held.size(), no_node);
+    slots_.resize(std::max(slots_.size(), held.size()), no_node);
     const std::set<NodeIndex> before(slots_.begin(), slots_.end());
     std::set<NodeIndex> now;
     std::vector<NodeIndex> come;
@@ -38,7 +38,7 @@ void WorldParts::Parts::place(const Allocation& held) {
     }
     auto next = come.begin();
     for (NodeIndex& slot : slots_) {
-        if (!now.contains(slot)) slot = *next++;
+        if (!now.contains(slot) && next != come.end()) slot = *next++;
     }
 }
 

@@ -54,13 +54,14 @@ RunPlan first_plan(const WorldSpec& spec, const LiveJob& j, bool goes_on) {
 }  // namespace
 
 WorldRuns::WorldRuns(const WorldClock& clock, const WorldView& world, const WorldRun& run,
-                     WorldRepair& repair, LiveJobs& jobs, const JobIndex& submitted,
-                     WorldOutcome& outcome, Owner& owner)
+                     WorldRepair& repair, LiveJobs& jobs, JobSizes& sizes,
+                     const JobIndex& submitted, WorldOutcome& outcome, Owner& owner)
     : clock_(clock),
       run_(run),
       cluster_(world.cluster()),
       repair_(repair),
       jobs_(jobs),
+      sizes_(sizes),
       submitted_(submitted),
       outcome_(outcome),
       owner_(owner),
@@ -88,16 +89,10 @@ void WorldRuns::end_campaign() {
 }
 
 void WorldRuns::handle(WorldClock::Kind kind, JobIndex job) {
-    switch (kind) {
-        case WorldClock::run_ends:
-            return end_run(job);
-        case WorldClock::sends:
-            return links_.join(job);
-        case WorldClock::links_change:
-            return links_.settle();
-        default:
-            RY_UNREACHABLE("a kind of event that the world schedules");
-    }
+    if (kind == WorldClock::run_ends) return end_run(job);
+    if (kind == WorldClock::sends) return links_.join(job);
+    RY_CHECK(kind == WorldClock::links_change);
+    links_.settle();
 }
 
 void WorldRuns::network_changed() {
@@ -114,14 +109,15 @@ void WorldRuns::start(JobIndex index, Duration ran) {
     j.status.started -= goes_on ? *j.job.goes_on : ran;
     j.pace_changes_at = Instant::max();
     j.slow_node = no_node;
+    j.grows = false;
+    sizes_.settle(index);
     links_.set_step(index);
     j.save_every = steps_between_saves(j.kind, j.step.duration());
     j.stage = j.kind.saving ? RunStage::setting_up : RunStage::whole;
-    if (j.kind.saving) j.parts = &parts_->of(index, j.job.kind, j.job.gpus, j.status.held);
+    if (j.kind.saving) j.parts = &parts_->of(index, j.job.kind, j.job.gpus, j.working());
     j.run = first_plan(run_.spec, j, goes_on);
     j.rerouted = false;
-    if (!result.started) result.first_start = clock_.now();
-    result.started = true;
+    if (!std::exchange(result.started, true)) result.first_start = clock_.now();
     ++result.starts;
     books_.record("started", index, "", j.status.held.front().node);
     for (WorldListener* each : run_.listeners) each->started(index, clock_.now(), j.status.held);
@@ -142,10 +138,10 @@ void WorldRuns::join_others(JobIndex index) {
     if (j.stage == RunStage::whole) links_.send_from(index, clock_.now() + j.run.setup());
     j.work.forget_if_clean();
     for (const auto& [node, corruption] : repair_.corrupting()) {
-        if (j.status.held.has(node)) j.corrupt(clock_.now(), corruption);
+        if (j.working().has(node)) j.corrupt(clock_.now(), corruption);
     }
     if (run_.spec.slowdowns.empty()) return;
-    for (const NodeShare& share : j.status.held) repair_.compare(share.node);
+    for (const NodeShare& share : j.working()) repair_.compare(share.node);
 }
 
 void WorldRuns::suspend(JobIndex index) {
@@ -205,7 +201,7 @@ void WorldRuns::resume(JobIndex index) {
 // The prolog finds it, or the job stalls until it notices.
 bool WorldRuns::meets_broken_node(JobIndex index) {
     LiveJob& j = jobs_[index];
-    const std::vector<NodeIndex> ailing = cluster_.ailing(j.status.held);
+    const std::vector<NodeIndex> ailing = cluster_.ailing(j.working());
     const auto node =
         std::ranges::find_if(ailing, [&](NodeIndex n) { return cluster_.node(n).broken; });
     if (node == ailing.end()) return false;
@@ -238,11 +234,11 @@ void WorldRuns::expect_end(JobIndex index) {
     const Instant limit = limit_of(run_.spec, j, j.run.stands_still);
     const Instant first = std::min({done, limit, j.own_failure, j.pace_changes_at});
     const bool leaves =
-        j.slow_node != no_node && j.pace_changes_at == Instant::max() && j.stage == RunStage::whole;
+        j.leaves() && j.pace_changes_at == Instant::max() && j.stage == RunStage::whole;
     const bool last =
         j.stage == RunStage::whole || (j.stage == RunStage::working && j.run.ends_safe);
     j.run_end = first == done            ? (!last    ? RunEnd::stage_over
-                                            : leaves ? RunEnd::left_slow_node
+                                            : leaves ? RunEnd::left
                                                      : RunEnd::done)
                 : first == limit         ? RunEnd::limit
                 : first == j.own_failure ? RunEnd::own_failure
@@ -264,16 +260,17 @@ void WorldRuns::end_run(JobIndex index) {
             return owner_.run_failed(index, no_node);
         case RunEnd::new_pace:
             return change_pace(index);
-        case RunEnd::left_slow_node:
-            return left_slow_node(index);
+        case RunEnd::left:
+            return left(index);
         case RunEnd::stage_over:
             return end_stage(index);
     }
 }
 
-void WorldRuns::left_slow_node(JobIndex index) {
-    stop(index, jobs_[index].parts == nullptr ? Unsaved::kept : Unsaved::lost);
-    owner_.run_failed(index, jobs_[index].slow_node);
+void WorldRuns::left(JobIndex index) {
+    const LiveJob& j = jobs_[index];
+    stop(index, j.parts == nullptr ? Unsaved::kept : Unsaved::lost);
+    j.slow_node != no_node ? owner_.run_failed(index, j.slow_node) : owner_.run_grows(index);
 }
 
 void WorldRuns::stop(JobIndex index, Unsaved unsaved, const StateLoss& loss) {
@@ -283,6 +280,7 @@ void WorldRuns::stop(JobIndex index, Unsaved unsaved, const StateLoss& loss) {
         j.parts->stop();
     }
     books_.book_until(index, clock_.now(), unsaved, loss);
+    sizes_.book_unused(index);
     j.work.forget_if_clean();
     j.storm.reset();
     j.phase_since = clock_.now();
@@ -332,7 +330,6 @@ void WorldRuns::change_pace(JobIndex index) {
     if (j.storm) return storm_over(index);
     const std::int64_t into = j.run.after(clock_.now() - j.run_since).steps + j.run.done;
     books_.book_until(index, clock_.now(), Unsaved::held_in_memory);
-    const WorldJobKind& kind = j.kind;
     j.run_since = clock_.now();
     links_.set_step(index);
     books_.record(j.slow_node == no_node ? "pace_changed" : "leaves_slow_node", index, "",
@@ -340,8 +337,8 @@ void WorldRuns::change_pace(JobIndex index) {
     if (j.stage == RunStage::working) return after_steps(index);
     const RunPlan before = std::exchange(j.run, {});
     j.run.step = j.step.duration();
-    if (j.slow_node != no_node) {
-        j.run.last_stall = kind.checkpoint_stall;
+    if (j.leaves()) {
+        j.run.last_stall = j.kind.checkpoint_stall;
     } else {
         j.run.steps = j.work.left();
         j.run.interval = before.interval;
@@ -364,7 +361,8 @@ void WorldRuns::stand_still(JobIndex index, RunPlan& plan) {
 
 void WorldRuns::corrupted(NodeIndex node, std::size_t corruption) {
     for (const JobIndex index : cluster_.jobs_on(node)) {
-        if (jobs_[index].runs()) jobs_[index].corrupt(clock_.now(), corruption);
+        LiveJob& j = jobs_[index];
+        if (j.runs() && j.working().has(node)) j.corrupt(clock_.now(), corruption);
     }
 }
 

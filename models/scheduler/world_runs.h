@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "models/scheduler/job_sizes.h"
 #include "models/scheduler/run_books.h"
 #include "models/scheduler/world_job_strikes.h"
 #include "models/scheduler/world_links.h"
@@ -28,11 +29,13 @@ class WorldRuns : public WorldParts::Owner, public WorldLinks::Owner, public Wor
         virtual void run_over(JobIndex job, bool at_limit) = 0;
         // It has stopped by itself, or to leave a slow node, and gathers.
         virtual void run_failed(JobIndex job, NodeIndex node) = 0;
+        // It has saved and stopped, to start again on more of the nodes that it holds.
+        virtual void run_grows(JobIndex job) = 0;
     };
     // `submitted`: so many of the jobs by now. References must outlive it.
     WorldRuns(const WorldClock& clock, const WorldView& world, const WorldRun& run,
-              WorldRepair& repair, LiveJobs& jobs, const JobIndex& submitted, WorldOutcome& outcome,
-              Owner& owner);
+              WorldRepair& repair, LiveJobs& jobs, JobSizes& sizes, const JobIndex& submitted,
+              WorldOutcome& outcome, Owner& owner);
     void start_clock();
     void end_campaign();  // once no run is left
 
@@ -45,6 +48,7 @@ class WorldRuns : public WorldParts::Owner, public WorldLinks::Owner, public Wor
     void stop(JobIndex job, Unsaved unsaved, const StateLoss& loss = {});
     void handle(WorldClock::Kind kind, JobIndex job);
     void forget(JobIndex job);  // it is over
+    void change_pace_soon(JobIndex job) override;
     // One that has been stopped by a node holds its GPUs until it notices, or its time is up.
     void stall(JobIndex job, NodeIndex node, Duration unnoticed);
 
@@ -62,13 +66,12 @@ class WorldRuns : public WorldParts::Owner, public WorldLinks::Owner, public Wor
     void first_batch_there(JobIndex job) override;
     void copies_lost(JobIndex job) override;
     void network_changed() override;
-    void change_pace_soon(JobIndex job) override;
 
     bool meets_broken_node(JobIndex job);
     void join_others(JobIndex job);
     void expect_end(JobIndex job);
     void end_run(JobIndex job);
-    void left_slow_node(JobIndex job);
+    void left(JobIndex job);
     void change_pace(JobIndex job);
     void stand_still(JobIndex job, RunPlan& plan);
     // Stages (world_stages.cpp).
@@ -80,7 +83,7 @@ class WorldRuns : public WorldParts::Owner, public WorldLinks::Owner, public Wor
     void after_steps(JobIndex job);
     void resume_step(JobIndex job, Duration partial);
     void begin_save(JobIndex job);
-    void part_with_slow_node(JobIndex job);
+    void leave_when_saved(JobIndex job);
     // Storms (world_storms.cpp).
     void hold_up(JobIndex job, NodeIndex node, const Strike& strike);
     void storm_over(JobIndex job);
@@ -90,6 +93,7 @@ class WorldRuns : public WorldParts::Owner, public WorldLinks::Owner, public Wor
     const WorldCluster& cluster_;
     WorldRepair& repair_;
     LiveJobs& jobs_;
+    JobSizes& sizes_;
     const JobIndex& submitted_;
     WorldOutcome& outcome_;
     Owner& owner_;

@@ -19,7 +19,7 @@ enum class WorldPhase : std::uint8_t {
     pending,     // not submitted yet
     waiting,     // holds nothing
     gathering,   // holds some of its GPUs, or all of them after a failure: nothing runs
-    running,     // holds all of its GPUs: starts, works, saves
+    running,     // holds all of its GPUs, or enough to go on: starts, works, saves
     stalled,     // a node of it has failed, and it has not noticed
     suspended,   // stopped where it was; others may have its GPUs
     completing,  // its epilog runs
@@ -73,11 +73,14 @@ class WorldView {
     virtual const WorldJobStatus& status(JobIndex job) const = 0;
     Instant now() const { return engine_.now(); }
 
-    // Gives a waiting, gathering or stalled job free GPUs of nodes that are up, or none. It starts, or starts
-    // again, once it holds all that it asked for.
+    // Gives a waiting, gathering or stalled job free GPUs of nodes that are up, or none; or one that runs on
+    // fewer than it asked for. It starts, or starts again, once it holds all that it asked for.
     virtual void bind(JobIndex job, const Allocation& gpus) = 0;
-    // Takes back what a gathering or stalled job holds on a node; nothing left: it waits.
+    // Takes back what a gathering or stalled job holds on a node, or what a running one does not run on;
+    // nothing left: it waits.
     virtual void unbind(JobIndex job, NodeIndex node) = 0;
+    // It runs, and not without that node.
+    virtual bool runs_on(JobIndex job, NodeIndex node) const = 0;
     // A running job stops where it is, and gathers: it holds what it held, and its work since it last saved
     // is lost.
     virtual void halt(JobIndex job) = 0;

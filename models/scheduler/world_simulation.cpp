@@ -34,7 +34,8 @@ WorldSimulation::WorldSimulation(CampaignEngine& engine, const WorldRun& run, Wo
       jobs_(run.jobs.jobs.size()),
       holdings_(*this, cluster_, books_, jobs_),
       needs_(run.spec.partitions.size()),
-      runs_(clock_, *this, run, repair_, jobs_, submitted_, outcome_, *this) {
+      sizes_(clock_, run, cluster_, jobs_, outcome_),
+      runs_(clock_, *this, run, repair_, jobs_, sizes_, submitted_, outcome_, *this) {
     RY_CHECK(jobs_.size() < UINT32_MAX / WorldClock::kinds);
     for (JobIndex i = 0; i < jobs_.size(); ++i) {
         RY_CHECK(run.spec.steps_of(job(i)) > job(i).done);
@@ -84,7 +85,13 @@ void WorldSimulation::handle(std::uint32_t event) {
             book_phase(index);
             jobs_[index].status.phase = WorldPhase::gathering;
             scheduler_->failed(index, jobs_[index].failed_node);
+            if (jobs_.live(index)) sizes_.expect_smaller(index);
             decide_soon();
+            break;
+        case WorldClock::waited_enough:
+            if (!sizes_.enough(index)) break;
+            book_phase(index);
+            runs_.start(index);
             break;
         case WorldClock::epilog_ends:
             after_epilog(index);
@@ -125,7 +132,8 @@ void WorldSimulation::submit_next() {
     while (submitted_ < jobs_.size() && job(submitted_).submit <= now() && goes_on() == first) {
         const JobIndex index = submitted_++;
         const WorldJob& it = job(index);
-        WorldWork work(ledger_, it.kind, outcome_.runs[index], spec().steps_of(it), it.done);
+        WorldWork work(ledger_, it.kind, outcome_.runs[index], spec().steps_of(it), it.done,
+                       spec().kinds[it.kind].replicas);
         jobs_.begin(index, {it, spec().kinds[it.kind], std::move(work)});
         auto why = scheduler_->never(index);
         if (!why) why = power_.never(index);
@@ -155,20 +163,28 @@ void WorldSimulation::wait(JobIndex index, Instant since) {
 void WorldSimulation::bind(JobIndex index, const Allocation& gpus) {
     LiveJob& j = jobs_[index];
     const bool stalled = j.status.phase == WorldPhase::stalled;
-    RY_CHECK(stalled || j.status.phase == WorldPhase::waiting ||
-             j.status.phase == WorldPhase::gathering);
-    book_phase(index);
+    RY_CHECK(stalled || (j.runs() && j.smaller() != nullptr) ||
+             j.status.phase == WorldPhase::waiting || j.status.phase == WorldPhase::gathering);
+    j.runs() ? sizes_.book_unused(index) : book_phase(index);
     power_.take(index);
     holdings_.take(index, gpus);
     if (stalled) return;  // its other processes have yet to notice
+    if (j.runs()) {
+        if (!sizes_.could_grow(index)) return;
+        j.grows = true;
+        return runs_.change_pace_soon(index);
+    }
     j.status.phase = WorldPhase::gathering;
-    if (j.status.gpus == job(index).gpus) runs_.start(index);
+    if (j.status.gpus < job(index).gpus) return sizes_.expect_smaller(index);
+    clock_.engine.cancel(j.event);
+    runs_.start(index);
 }
 
 void WorldSimulation::unbind(JobIndex index, NodeIndex node) {
     LiveJob& j = jobs_[index];
-    RY_CHECK(j.status.phase == WorldPhase::gathering || j.status.phase == WorldPhase::stalled);
-    book_phase(index);
+    RY_CHECK(j.status.phase == WorldPhase::gathering || j.status.phase == WorldPhase::stalled ||
+             (j.runs() && !runs_on(index, node)));
+    j.runs() ? sizes_.book_unused(index) : book_phase(index);
     j.lose_copies(j.loss_of(node));
     holdings_.give_back(index, node);
     if (j.status.held.empty()) {
@@ -176,9 +192,14 @@ void WorldSimulation::unbind(JobIndex index, NodeIndex node) {
         j.status.phase = WorldPhase::waiting;
         power_.give_back(index);
     }
+    sizes_.expect_smaller(index);
     if (spec().health.epilog) repair_.check(node);
     repair_.settle(node);
     decide_soon();
+}
+
+bool WorldSimulation::runs_on(JobIndex index, NodeIndex node) const {
+    return jobs_.runs(index) && jobs_[index].working().has(node);
 }
 
 void WorldSimulation::release(JobIndex index) {
@@ -223,7 +244,13 @@ void WorldSimulation::run_over(JobIndex index, bool at_limit) {
 void WorldSimulation::run_failed(JobIndex index, NodeIndex node) {
     jobs_[index].status.phase = WorldPhase::gathering;
     scheduler_->failed(index, node);
+    if (jobs_.live(index)) sizes_.expect_smaller(index);
     decide_soon();
+}
+
+void WorldSimulation::run_grows(JobIndex index) {
+    record("nodes_changed", index);
+    runs_.start(index);
 }
 
 void WorldSimulation::stop(JobIndex index, Unsaved unsaved) {
@@ -349,8 +376,11 @@ void WorldSimulation::struck(NodeIndex node, const Strike& strike) {
         if (cause.remedy == Remedy::restart && strike.job.value_or(index) != index) continue;
         if (j.status.phase == WorldPhase::stalled) idle = false;  // by another node, or this one
         const StateLoss loss = cause.remedy == Remedy::restart ? StateLoss{} : j.loss_of(node);
-        if (j.status.phase != WorldPhase::running) {
+        if (!runs_on(index, node)) {
             j.lose_copies(loss);
+            // A pod that an elastic job does without, or that it waits with for others.
+            const bool gathers = j.status.phase == WorldPhase::gathering;
+            if (j.runs() || (j.elastic && gathers)) scheduler_->failed(index, node);
             continue;
         }
         idle = false;
@@ -361,20 +391,16 @@ void WorldSimulation::struck(NodeIndex node, const Strike& strike) {
         runs_.stall(index, node, cause.detection);
     }
     if (idle) ++outcome_.strikes_on_idle;
-    if (cause.remedy != Remedy::restart) lose_suspended(node);
+    if (cause.remedy != Remedy::restart) memory_lost(node);
 }
 
 // What they have in memory is on a node that leaves.
-void WorldSimulation::lose_suspended(NodeIndex node) {
+void WorldSimulation::memory_lost(NodeIndex node) {
     for (const JobIndex index : std::vector<JobIndex>(suspended_)) {
         if (!jobs_[index].status.held.has(node)) continue;
         jobs_[index].status.held.clear();
         scheduler_->failed(index, node);
     }
-}
-
-void WorldSimulation::memory_lost(NodeIndex node) {
-    lose_suspended(node);
     decide_soon();
 }
 
@@ -401,7 +427,7 @@ void WorldSimulation::corruption_found(std::size_t corruption, NodeIndex node,
     }
     for (const JobIndex index : affected) go_back(index, node, strike.cause);
     if (node != no_node && run_.causes[strike.cause].remedy != Remedy::restart) {
-        lose_suspended(node);
+        memory_lost(node);
     }
     decide_soon();
 }

@@ -25,6 +25,7 @@ class WorldSimulation : public WorldView,
     const WorldJobStatus& status(JobIndex job) const override;
     void bind(JobIndex job, const Allocation& gpus) override;
     void unbind(JobIndex job, NodeIndex node) override;
+    bool runs_on(JobIndex job, NodeIndex node) const override;
     void halt(JobIndex job) override;
     void requeue(JobIndex job, Instant eligible, JobEnd otherwise) override;
     void end(JobIndex job, JobEnd how) override;
@@ -49,6 +50,7 @@ class WorldSimulation : public WorldView,
     void book_free() override;
     void run_over(JobIndex job, bool at_limit) override;
     void run_failed(JobIndex job, NodeIndex node) override;
+    void run_grows(JobIndex job) override;
 
   private:
     using Unsaved = WorldRuns::Unsaved;
@@ -63,7 +65,6 @@ class WorldSimulation : public WorldView,
     void stop(JobIndex job, Unsaved unsaved);
     void leave(JobIndex job, const LiveJob::Next& next);
     void after_epilog(JobIndex job);
-    void lose_suspended(NodeIndex node);
     void record(const char* what, JobIndex job, std::string cause = {},
                 NodeIndex node = no_node) const {
         run_.record(now(), what, job, std::move(cause), node, jobs_[job].work.left());
@@ -86,6 +87,7 @@ class WorldSimulation : public WorldView,
     WorldBooks::Needs needs_;
     Instant booked_until_{};
     WorldOutcome outcome_;
+    JobSizes sizes_;
     WorldRuns runs_;
 };
 

@@ -80,6 +80,15 @@ struct WorldStore {
     StoreSupply supply;
 };
 
+// A job on fewer of its nodes, each replica of its data on whole ones.
+struct SmallerWorldJob {
+    std::int64_t nodes = 0;
+    std::int32_t replicas = 0;
+    PlacedStep step{};
+    PlacedTraffic traffic{};
+    PlacedRoutes routes{};
+};
+
 // What jobs of a kind have in common.
 struct WorldJobKind {
     std::string name;
@@ -107,10 +116,14 @@ struct WorldJobKind {
     PlacedTransfer transfer_traffic{};
     // Uploads behind the steps are on the links too; else they slow their own job's steps alone.
     bool uploads_on_links = false;
-    std::int64_t steps = 0;  // with `step`: its length
-    Duration given_step{};   // without it: what one was measured to take; 0: work has none
-    Duration data_wait{};    // likewise: of each step for data, with the store to its job alone
-    double throttled = 0;    // likewise: what work takes longer because its GPUs are hot
+    // The largest first; empty: it needs all of its nodes. Else it waits so long for others after a failure.
+    std::vector<SmallerWorldJob> smaller{};
+    Duration shrink_after{};
+    std::int32_t replicas = 1;  // of its data, on all of its nodes
+    std::int64_t steps = 0;     // with `step`: its length
+    Duration given_step{};      // without it: what one was measured to take; 0: work has none
+    Duration data_wait{};       // likewise: of each step for data, with the store to its job alone
+    double throttled = 0;       // likewise: what work takes longer because its GPUs are hot
     // Likewise: the share of its time in which it computes; else it waits for requests, say.
     double duty = 1;
     KubeJobKind kube{};
@@ -133,6 +146,7 @@ struct WorldJob {
     std::int64_t gpus = 1;
     std::int64_t gpus_per_pod = 1;
     Duration work{};                // productive time; of a kind with steps: not used
+    bool timed = false;             // a power cap makes it no longer, and what is done in it less
     Duration limit{};               // of each run, from its start; 0: the partition's
     std::int64_t switches_max = 0;  // leaves that it wants to be on at most; 0: any number
     Duration switches_wait{};       // and how long it waits for that

@@ -62,7 +62,7 @@ void WorldRuns::begin_interval(JobIndex index) {
 // To the next save, or to the end.
 void WorldRuns::begin_work(JobIndex index) {
     LiveJob& j = jobs_[index];
-    if (j.slow_node != no_node && j.work.left() > 0) return part_with_slow_node(index);
+    if (j.leaves() && j.work.left() > 0) return leave_when_saved(index);
     std::optional<DataFeed>& feed = jobs_[index].parts->feed;
     if (feed) {
         feed->change(DataFeed::Use::steps);
@@ -88,7 +88,7 @@ void WorldRuns::begin_work(JobIndex index) {
 // All that are done are whole.
 void WorldRuns::after_steps(JobIndex index) {
     if (auto& feed = jobs_[index].parts->feed) feed->look_at_epoch(jobs_[index].work.done());
-    const bool saves = jobs_[index].steps_to_save() == 0 || jobs_[index].slow_node != no_node;
+    const bool saves = jobs_[index].steps_to_save() == 0 || jobs_[index].leaves();
     const bool unsaved = jobs_[index].parts->checkpointer.unsaved(jobs_[index].work.done()) > 0;
     saves&& unsaved&& jobs_[index].work.left() > 0 ? begin_save(index) : begin_work(index);
 }
@@ -111,11 +111,11 @@ void WorldRuns::pace_of_parts_changed(JobIndex index) {
 void WorldRuns::resume_step(JobIndex index, Duration partial) {
     LiveJob& j = jobs_[index];
     WorldParts::Parts& parts = *jobs_[index].parts;
-    // On the links of steps its own upload costs this step what it has by now.
-    const bool on_links = j.kind.uploads_on_links;
-    const Duration penalty = on_links ? j.step.upload : parts.spec().upload_step_penalty;
     j.step.data_wait -= parts.wait;
     const bool slowed = parts.checkpointer.uploading();
+    // On the links of steps its own upload has cost this step what it has by now.
+    const bool all_of_it = j.kind.uploads_on_links && !slowed;
+    const Duration penalty = all_of_it ? j.step.upload : parts.spec().upload_step_penalty;
     if (std::exchange(parts.slowed, slowed) != slowed) {
         upload_changes(j.step, partial, slowed, penalty);
     }
@@ -126,8 +126,7 @@ void WorldRuns::resume_step(JobIndex index, Duration partial) {
 }
 
 void WorldRuns::first_batch_there(JobIndex index) {
-    const LiveJob& j = jobs_[index];
-    if (!j.runs() || j.stage != RunStage::first_batch) return;
+    if (!jobs_[index].runs() || jobs_[index].stage != RunStage::first_batch) return;
     owner_.book_free();
     book_stage(index);
     begin_work(index);
@@ -138,7 +137,7 @@ void WorldRuns::first_batch_there(JobIndex index) {
 void WorldRuns::begin_save(JobIndex index) {
     WorldParts::Parts& parts = *jobs_[index].parts;
     begin_stage(index, RunStage::saving, {.last_stall = open_ended});
-    if (parts.checkpointer.save(jobs_[index].work.done(), jobs_[index].slow_node != no_node)) {
+    if (parts.checkpointer.save(jobs_[index].work.done(), jobs_[index].leaves())) {
         links_.begin_transfer(index);
     }
 }
@@ -184,16 +183,16 @@ void WorldRuns::moved_on(JobIndex index) {
     Saver& saver = jobs_[index].parts->checkpointer;
     const Saver::Waits come = saver.come();
     if (come == Saver::Waits::buffer) {
-        saver.begin_stall(jobs_[index].work.done(), jobs_[index].slow_node != no_node);
+        saver.begin_stall(jobs_[index].work.done(), jobs_[index].leaves());
         links_.begin_transfer(index);
     } else if (come == Saver::Waits::upload) {
         book_stage(index);
-        part_with_slow_node(index);
+        leave_when_saved(index);
     }
 }
 
 // It leaves when its state is where nothing takes it away.
-void WorldRuns::part_with_slow_node(JobIndex index) {
+void WorldRuns::leave_when_saved(JobIndex index) {
     WorldParts::Parts& parts = *jobs_[index].parts;
     if (!parts.checkpointer.idle()) {
         begin_stage(index, RunStage::saving, {.last_stall = open_ended});
@@ -201,7 +200,7 @@ void WorldRuns::part_with_slow_node(JobIndex index) {
     } else if (parts.checkpointer.lasting_steps() < jobs_[index].work.done()) {
         begin_save(index);
     } else {
-        left_slow_node(index);
+        left(index);
     }
 }
 

@@ -13,7 +13,7 @@ void WorldWork::book(const Parts& parts, Category category, Duration time) {
 
 void WorldWork::book_steps(const Done& done) {
     for (const auto& [category, part] : step_parts) {
-        book(done.by, category, done.each.*part * done.steps);
+        book(done.by.gpus, category, done.each.*part * done.steps);
     }
 }
 
@@ -26,8 +26,9 @@ void WorldWork::book_partial(const Parts& parts, const StepTime& step, Duration 
 }
 
 void WorldWork::add(std::int64_t steps, const Parts& parts, const StepTime& each) {
-    open_.add(steps, parts, each);
+    open_.add(steps, {parts, replicas_ - replicas_now_}, each);
     done_ += steps;
+    missing_ += steps * (replicas_ - replicas_now_);
 }
 
 void WorldWork::keep_until(std::int64_t steps) {
@@ -45,6 +46,7 @@ void WorldWork::keep(const Done& done, bool clean) {
     if (done.steps == 0) return;
     run_.kept += done.time();
     run_.kept_steps += done.steps;
+    run_.replica_steps_missing += done.steps * done.by.replicas_missing;
     clean ? book_steps(done) : suspect_->kept.push_back(done);
 }
 
@@ -70,9 +72,10 @@ void WorldWork::lose_after(std::int64_t steps) {
         book(held->by, Category::lost_work, held->time);
     }
     open_.take_newest(done_ - steps, [&](const Done& done) {
-        book(done.by, Category::lost_work, done.time());
+        book(done.by.gpus, Category::lost_work, done.time());
         run_.lost_steps += done.steps;
         done_ -= done.steps;
+        missing_ -= done.steps * done.by.replicas_missing;
     });
 }
 
@@ -92,10 +95,12 @@ std::optional<std::int64_t> WorldWork::lose_suspect() {
     const std::unique_ptr<Suspect> found = std::move(suspect_);
     if (!found) return std::nullopt;
     for (const Done& done : found->kept) {
-        book(done.by, Category::lost_work, done.time());
+        book(done.by.gpus, Category::lost_work, done.time());
         done_ -= done.steps;
+        missing_ -= done.steps * done.by.replicas_missing;
         run_.kept -= done.time();
         run_.kept_steps -= done.steps;
+        run_.replica_steps_missing -= done.steps * done.by.replicas_missing;
     }
     return found->clean;
 }

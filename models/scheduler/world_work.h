@@ -6,11 +6,13 @@
 // makes the steps after it suspect: those that are kept all the same are booked only when the job has gone
 // back behind them, or when nobody will find out any more.
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "models/scheduler/world.h"
+#include "sim/integers.h"
 
 namespace railyard {
 
@@ -18,13 +20,25 @@ class WorldWork {
   public:
     using Parts = std::vector<std::int64_t>;  // of GPUs, by group of nodes
 
-    // For a job of a kind that has `done` of its `total` steps. References must outlive it.
+    // For a job of a kind that has `done` of its `total` steps, which take `replicas` of its data each.
+    // References must outlive it.
     WorldWork(WorldLedger& ledger, std::size_t kind, WorldJobRun& run, std::int64_t total,
-              std::int64_t done)
-        : ledger_(ledger), kind_(kind), run_(run), total_(total), done_(done) {}
+              std::int64_t done, std::int32_t replicas)
+        : ledger_(ledger),
+          kind_(kind),
+          run_(run),
+          total_(total),
+          done_(done),
+          replicas_(replicas),
+          replicas_now_(replicas) {}
 
     std::int64_t done() const { return done_; }
-    std::int64_t left() const { return total_ - done_; }
+    // With as many replicas as it has now. What the others would have computed is to be done as well.
+    std::int64_t left() const {
+        const std::int64_t of_replicas = (total_ - done_) * replicas_ + missing_;
+        return ceil_div(std::max<std::int64_t>(0, of_replicas), replicas_now_);
+    }
+    void set_replicas(std::int32_t now) { replicas_now_ = now; }
     std::int64_t kept() const { return done_ - open_.count(); }  // nothing takes these away
 
     // Time of these GPUs.
@@ -54,7 +68,12 @@ class WorldWork {
     bool accept_suspect();
 
   private:
-    using Done = OpenSteps<Parts>::Done;
+    struct Workers {
+        Parts gpus;
+        std::int64_t replicas_missing = 0;
+        bool operator==(const Workers&) const = default;
+    };
+    using Done = OpenSteps<Workers>::Done;
     struct Suspect {
         std::size_t corruption = 0;
         std::int64_t clean = 0;
@@ -73,7 +92,10 @@ class WorldWork {
     WorldJobRun& run_;
     std::int64_t total_;
     std::int64_t done_;
-    OpenSteps<Parts> open_;
+    std::int32_t replicas_;
+    std::int32_t replicas_now_;
+    std::int64_t missing_ = 0;  // of the replicas of all steps that are done
+    OpenSteps<Workers> open_;
     std::unique_ptr<Suspect> suspect_;  // of few jobs
     std::unique_ptr<Held> held_;        // likewise
 };

@@ -57,6 +57,7 @@ struct CheckpointSpec {
     Duration stall_alone{};          // what a stall takes with the stores to itself
     std::int64_t buffers = 1;        // in host memory
     Duration upload_step_penalty{};  // what each step takes longer while the nodes upload
+    Duration upload_on_links{};      // of that, on a network that both share
     std::vector<TierSpec> tiers;
     TransferSpec read_at_start;  // beside the state, by all nodes: images, the index of the data
 
