@@ -16,11 +16,16 @@ bool has_time_limit(const WorldSpec& spec, const WorldJob& job) {
     return std::max({job.limit, partition.limit_default, partition.limit_max}) > Duration{};
 }
 
+// Both can be before the campaign, of a run that goes on, or for ever.
+Instant after(Instant at, Duration time) {
+    return at + std::min(time, Instant::max() - std::max(at, Instant{}));
+}
+
 // The end of a job's time.
 Instant limit_of(const WorldSpec& spec, const LiveJob& j, bool stands_still) {
     // What Slurm takes for a limit where none is given ends nobody that can't go on.
     if (stands_still && !has_time_limit(spec, j.job)) return Instant::max();
-    return j.status.started + std::min(time_limit(spec, j.job), Instant::max() - j.status.started);
+    return after(j.status.started, time_limit(spec, j.job));
 }
 
 Duration until_own_failure(const WorldRun& run, LiveJob& j) {
@@ -230,7 +235,7 @@ void WorldRuns::stall(JobIndex index, NodeIndex node, Duration unnoticed) {
 
 void WorldRuns::expect_end(JobIndex index) {
     LiveJob& j = jobs_[index];
-    const Instant done = j.run_since + std::min(j.run.finish_after(), Instant::max() - j.run_since);
+    const Instant done = after(j.run_since, j.run.finish_after());
     const Instant limit = limit_of(run_.spec, j, j.run.stands_still);
     const Instant first = std::min({done, limit, j.own_failure, j.pace_changes_at});
     const bool leaves =
