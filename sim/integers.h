@@ -10,4 +10,10 @@ constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
     return (a + b - 1) / b;
 }
 
+// So many of `from` are as many of `to`, rounded down.
+constexpr std::int64_t in_proportion(std::int64_t part, std::int64_t from, std::int64_t to) {
+    using Wide = __int128;
+    return from == to ? part : static_cast<std::int64_t>(Wide{part} * to / from);
+}
+
 }  // namespace railyard

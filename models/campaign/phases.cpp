@@ -8,6 +8,7 @@
 #include "models/facility/facility.h"
 #include "sim/check.h"
 #include "sim/fingerprint.h"
+#include "sim/integers.h"
 #include "sim/rng.h"
 
 namespace railyard {
@@ -516,6 +517,12 @@ void PhaseRun::run_many() {
         phases.take(k, std::move(part));
     }
     const WorldRunResult ran = phases.ran();
+    out_.ledger = ran.ledger;
+    for (std::size_t k = 0; k < s_.phases.size(); ++k) {
+        const WorldScenario& world = *s_.phases[k].as->world;
+        const NodeEnergy moved = node_energy(world.power, world.spec, phases.moved(k));
+        for (std::size_t c = 0; c < category_count; ++c) out_.energy.nodes[c] += moved[c];
+    }
     out_.refused = ran.outcome.refused;
     out_.metrics = world_metrics(s_, phases.jobs(), ran);
     tell_jobs(s_.world->spec, phases.jobs(), ran.outcome, Instant(s_.duration), jobs_);

@@ -3,16 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/check.h"
 #include "sim/integers.h"
 
 namespace railyard {
-
-std::int64_t in_proportion(std::int64_t part, std::int64_t from, std::int64_t to) {
-    using Wide = __int128;
-    return from == to ? part : static_cast<std::int64_t>(Wide{part} * to / from);
-}
 
 namespace {
 
@@ -43,6 +39,10 @@ WorldPhases::WorldPhases(const Scenario& whole, std::int64_t index) : whole_(who
         ends_.push_back(jobs_.jobs.size());
     }
     so_far_.resize(jobs_.jobs.size());
+    for (std::size_t k = 0; k < whole.phases.size(); ++k) {
+        const WorldSpec& spec = world(k).spec;
+        moved_.emplace_back(spec.groups.size(), spec.kinds.size());
+    }
     WorldOutcome& sum = sum_.outcome;
     sum.runs.resize(jobs_.jobs.size());
     sum.interruptions.resize(whole.causes.size());
@@ -58,10 +58,14 @@ WorldJob WorldPhases::on(std::size_t k, std::size_t at) {
     job.gpus_per_pod = std::min(job.gpus_per_pod, spec.gpus_of_pool_node(spec.pool(job)));
     Job& so_far = so_far_[at];
     const std::int64_t steps = spec.steps_of(job);
-    if (so_far.steps > 0) so_far.done = in_proportion(so_far.done, so_far.steps, steps);
-    so_far.steps = steps;
+    const std::int64_t counted = std::exchange(so_far.steps, steps);
+    if (counted > 0) so_far.done = in_proportion(so_far.done, counted, steps);
     job.done = std::min(so_far.done, steps - 1);
     if (whole_.phases[k].stop == Duration{}) job.goes_on = so_far.ran;
+    if (so_far.left) {
+        so_far.left->count_in(counted > 0 ? counted : steps, steps, job.done);
+        job.carried = so_far.left;
+    }
     return job;
 }
 
@@ -79,6 +83,33 @@ WorldPart WorldPhases::part(std::size_t k) {
     }
     out.off_at_end = k + 1 < whole_.phases.size() && whole_.phases[k + 1].stop > Duration{};
     return out;
+}
+
+// What it has lost of earlier phases moves in their books; what it can still lose goes on with it.
+void WorldPhases::take_border(std::size_t k, std::size_t at, const WorldJobRun& run) {
+    Job& so_far = so_far_[at];
+    so_far.left.reset();
+    if (!run.border) return;
+    for (const BookedSteps& lost : run.border->lost) {
+        const std::size_t kind = jobs_.jobs[at].kind;
+        WorldLedger& moved = moved_[lost.campaign];
+        for (std::size_t group = 0; group < lost.gpus.size(); ++group) {
+            const std::int64_t parts = lost.gpus[group];
+            for (const auto& [category, part] : step_parts) {
+                moved.book(group, kind, category, -parts, lost.each.*part * lost.steps);
+            }
+            moved.book(group, kind, Category::lost_work, parts, lost.time());
+        }
+    }
+    if (run.over) return;
+    so_far.left = std::make_shared<CarriedJob>(std::move(run.border->left));
+    const auto name = [k](std::vector<BookedSteps>& booked) {
+        for (BookedSteps& each : booked) {
+            if (each.campaign == BookedSteps::by_this_one) each.campaign = k;
+        }
+    };
+    name(so_far.left->begun);
+    for (CarriedSteps& each : so_far.left->open) name(each.booked);
 }
 
 // A job that nobody requeues ends with a phase after which everything is switched off.
@@ -99,6 +130,7 @@ void WorldPhases::add_run(std::size_t k, std::size_t at, const WorldJobRun& run,
     so_far.done += run.kept_steps - ceil_div(run.replica_steps_missing, replicas);
     sum.kept_steps =
         in_proportion(so_far.done, so_far.steps, world(0).spec.steps_of(jobs_.jobs[at]));
+    take_border(k, at, run);
     const Instant end(whole_.phases[k].until);
     so_far.ran.reset();
     if (run.runs_since) so_far.ran = end - (*run.runs_since + begin(k));
@@ -158,6 +190,7 @@ void WorldPhases::take(std::size_t k, WorldPart part) {
 }
 
 WorldRunResult WorldPhases::ran() {
+    for (const WorldLedger& moved : moved_) sum_.ledgers.add(moved);
     sum_.ledger = sum_.ledgers.total();
     return std::move(sum_);
 }

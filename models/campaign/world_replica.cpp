@@ -448,6 +448,7 @@ ReplicaResult run_world_replica(const Scenario& s, std::int64_t index, bool log_
     if (!s.draws.empty()) {
         run.hashes = s.draws[static_cast<std::size_t>(index) % s.draws.size()].hash_seed;
     }
+    run.followed = part != nullptr;
     run.off_at_end = part != nullptr && part->off_at_end;
     run.events_max = static_cast<std::uint64_t>(s.events_max);
     if (s.network_faults.any()) run.network = &s.network_faults;

@@ -43,7 +43,7 @@ void RunBooks::book_until(JobIndex index, Instant end, Unsaved unsaved, const St
         return j.work.book_partial(gpus, j.step, p.partial);
     }
     if (waits) return j.work.hold(gpus, j.step, p.partial);
-    j.work.book(gpus, Category::lost_work, p.partial);
+    j.work.lose_partial(gpus, p.partial);
     j.lose_unsaved(loss);
 }
 

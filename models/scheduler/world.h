@@ -16,7 +16,13 @@ struct WorldJobs {
     std::vector<WorldJob> jobs;  // in order of submission
 };
 
-// What became of a job.
+// Where other campaigns have the job before this one, or after it.
+struct JobBorder {
+    std::vector<BookedSteps> lost;  // that an earlier one has booked as kept
+    CarriedJob left;                // for the next one
+};
+
+// What became of a job. Steps that an earlier campaign kept and that are lost here count against `kept`.
 struct WorldJobRun {
     Instant first_start{};
     Instant end{};
@@ -33,6 +39,17 @@ struct WorldJobRun {
     std::int64_t replica_steps_missing = 0;  // of steps that were kept, on fewer replicas
     Duration contention{};                   // of all its steps: waiting for others on shared links
     std::optional<Instant> runs_since{};     // when it runs as the campaign ends
+    std::shared_ptr<JobBorder> border{};     // null: nothing is carried over
+
+    JobBorder& at_border() {
+        if (!border) border = std::make_shared<JobBorder>();
+        return *border;
+    }
+    void lose_booked(const std::vector<BookedSteps>& steps) {
+        if (steps.empty()) return;
+        std::vector<BookedSteps>& lost = at_border().lost;
+        lost.insert(lost.end(), steps.begin(), steps.end());
+    }
 };
 
 // For tests, and for what is built on it.
@@ -102,6 +119,7 @@ struct WorldRun {
     std::uint64_t events_max = UINT64_MAX;
     std::vector<WorldListener*> listeners{};
     std::vector<CampaignEvent>* events = nullptr;
+    bool followed = false;    // another campaign goes on with its jobs
     bool off_at_end = false;  // what runs then stops, and loses what no store has
 
     // An event of a job, or of no_world_job, for whoever asked for them.

@@ -57,6 +57,8 @@ struct LiveJob {
     bool suspended_whole = false;     // its processes stand still with all that they have
     RunEnd run_end = RunEnd::done;
     std::uint64_t own_failures = 0;
+    const CarriedJob* came_with =
+        nullptr;  // from an earlier campaign, until its run has taken it up
 
     // One that can go on on fewer nodes, since it first failed.
     struct Elastic {
@@ -95,6 +97,12 @@ struct LiveJob {
     // One with parts: until its next save, or its end.
     std::int64_t steps_to_save() const;
     bool moves_bytes() const { return stage == RunStage::saving || stage == RunStage::restoring; }
+
+    // From campaign to campaign. What it takes along of its run, before this stops; and all of it.
+    CarriedJob run_left(Instant now) const;
+    void leave(CarriedJob left, WorldJobRun& run) const;
+    void take_up_run();     // its first one here, which goes on
+    void begin_interval();  // to its next save: its state is in GPU memory, and saved
 
     // Its processes are gone, or more than these: it goes back to what is left.
     void lose_unsaved(const StateLoss& loss);

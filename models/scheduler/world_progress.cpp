@@ -17,14 +17,15 @@ RunProgress RunPlan::after(Duration elapsed) const {
     out.restart = spend(restart);
     out.restore = spend(restore);
     out.first_batch = spend(first_batch);
-    elapsed += step * done;  // as if they were of this plan
+    elapsed += step * done + stalled;  // as if they were of this plan
+    out.stall = -stalled;
     const std::int64_t all = done + steps;
     if (stalls() > 0) {
         const Duration work = step * interval;
         const std::int64_t cycles = std::min(elapsed / (work + stall), stalls());
         out.steps = out.saved = cycles * interval;
         out.any_saved = cycles > 0;
-        out.stall = stall * cycles;
+        out.stall += stall * cycles;
         elapsed -= (work + stall) * cycles;
         if (cycles < stalls() && elapsed >= work) {  // a checkpoint is being written
             out.steps += interval - done;
@@ -53,7 +54,7 @@ Duration RunPlan::finish_after() const {
     if (stands_still) return Duration::max();
     using Wide = __int128;
     const Wide work = Wide{step.count()} * steps + Wide{stall.count()} * stalls();
-    const Wide all = work + setup().count() + last_stall.count();
+    const Wide all = work + (setup() - stalled + last_stall).count();
     return Duration(static_cast<Duration::rep>(std::min<Wide>(all, Duration::max().count())));
 }
 
@@ -66,17 +67,18 @@ RunPlan RunPlan::rest_after(Duration elapsed) const {
     rest.first_batch -= p.first_batch;
     rest.steps -= p.steps;
     if (interval > 0) rest.done = p.saving ? interval : (done + p.steps) % interval;
+    rest.stalled = {};
     return rest;
 }
 
 Duration RunPlan::boundary_after(Duration elapsed) const {
-    const Duration into = elapsed - setup() + step * done;
+    const Duration into = elapsed - setup() + step * done + stalled;
     const Duration cycle = step * interval + stall;
     const std::int64_t cycles = stalls() > 0 ? std::min(into / cycle, stalls()) : 0;
     const std::int64_t begun = ceil_div((into - cycle * cycles).count(), step.count());
     const bool stalls_then = cycles < stalls() && begun >= interval;
     const Duration end = stalls_then ? cycle * (cycles + 1) : cycle * cycles + step * begun;
-    return end + setup() - step * done;
+    return end + setup() - step * done - stalled;
 }
 
 }  // namespace railyard

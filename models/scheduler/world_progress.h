@@ -26,6 +26,7 @@ struct RunPlan {
     Duration stall{};
     std::int64_t done =
         0;  // of the first interval, before this plan; all of it: the stall comes first
+    Duration stalled{};     // of that stall, likewise
     Duration last_stall{};  // after the last step
     bool ends_safe = true;  // once its last step is done, nothing of it can be lost
     // After its set-up it waits, without a step, until another plan takes its place.

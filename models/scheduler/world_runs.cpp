@@ -43,17 +43,20 @@ std::int64_t steps_between_saves(const WorldJobKind& kind, Duration step) {
     return ceil_div(kind.checkpoint_interval.count(), step.count());
 }
 
-// The plan of a run that begins. `goes_on`: it ran before the campaign began.
-RunPlan first_plan(const WorldSpec& spec, const LiveJob& j, bool goes_on) {
-    RunPlan plan;
-    if (!goes_on) plan = {.prolog = spec.health.prolog_time, .restart = j.kind.restart};
+// The plan of a run that begins, or goes on from before the campaign.
+void begin_plan(const WorldSpec& spec, LiveJob& j, bool goes_on) {
+    if (!goes_on) j.came_with = nullptr;
+    RunPlan& plan = j.run;
+    plan = {.prolog = spec.health.prolog_time, .restart = j.kind.restart};
     plan.step = j.step.duration();
-    if (j.stage != RunStage::whole) return plan;
-    if (!goes_on && j.work.done() > 0) plan.restore = j.kind.restore;
-    plan.steps = j.work.left();
-    plan.stall = j.kind.checkpoint_stall;
-    plan.interval = j.save_every;
-    return plan;
+    if (j.stage == RunStage::whole) {
+        if (j.work.done() > 0) plan.restore = j.kind.restore;
+        plan.steps = j.work.left();
+        plan.stall = j.kind.checkpoint_stall;
+        plan.interval = j.save_every;
+        plan.done = std::min(j.work.open(), plan.interval);  // of an earlier campaign
+    }
+    if (goes_on) j.take_up_run();
 }
 
 }  // namespace
@@ -120,7 +123,7 @@ void WorldRuns::start(JobIndex index, Duration ran) {
     j.save_every = steps_between_saves(j.kind, j.step.duration());
     j.stage = j.kind.saving ? RunStage::setting_up : RunStage::whole;
     if (j.kind.saving) j.parts = &parts_->of(index, j.job.kind, j.job.gpus, j.working());
-    j.run = first_plan(run_.spec, j, goes_on);
+    begin_plan(run_.spec, j, goes_on);
     j.rerouted = false;
     if (!std::exchange(result.started, true)) result.first_start = clock_.now();
     ++result.starts;

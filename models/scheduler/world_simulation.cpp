@@ -134,7 +134,9 @@ void WorldSimulation::submit_next() {
         const WorldJob& it = job(index);
         WorldWork work(ledger_, it.kind, outcome_.runs[index], spec().steps_of(it), it.done,
                        spec().kinds[it.kind].replicas);
+        if (it.carried) work.bring(*it.carried, first);
         jobs_.begin(index, {it, spec().kinds[it.kind], std::move(work)});
+        if (first) jobs_[index].came_with = it.carried.get();
         auto why = scheduler_->never(index);
         if (!why) why = power_.never(index);
         if (why) {
@@ -478,13 +480,16 @@ WorldOutcome WorldSimulation::end_campaign() {
         const bool waits = j.waits();
         ++(waits ? outcome_.waiting : outcome_.running);
         outcome_.runs[index].waits = waits;
+        CarriedJob left;
         if (phase == WorldPhase::running) {
             outcome_.runs[index].runs_since = j.status.started;
-            runs_.stop(index, run_.off_at_end ? Unsaved::lost : Unsaved::kept, off);
+            left = j.run_left(now());
+            runs_.stop(index, run_.off_at_end ? Unsaved::lost : Unsaved::held_in_memory, off);
         } else {
             book_phase(index);
             if (run_.off_at_end && phase == WorldPhase::suspended) j.lose_unsaved(off);
         }
+        if (run_.followed) j.leave(std::move(left), outcome_.runs[index]);
         j.work.keep_held();
         j.work.keep_until(j.work.done());
         j.work.accept_suspect();

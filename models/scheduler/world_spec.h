@@ -13,6 +13,7 @@
 #include "models/scheduler/kube_spec.h"
 #include "models/scheduler/mig.h"
 #include "models/scheduler/slurm_spec.h"
+#include "models/scheduler/world_carried.h"
 #include "models/storage/storage.h"
 #include "models/training/training.h"
 
@@ -154,6 +155,7 @@ struct WorldJob {
     // It has its GPUs as the campaign begins, and has had them for so long: it goes on once it is placed,
     // before all others are looked at.
     std::optional<Duration> goes_on{};
+    std::shared_ptr<const CarriedJob> carried{};  // from the campaign that had it before
 
     std::int64_t pods() const { return (gpus + gpus_per_pod - 1) / gpus_per_pod; }
 };

@@ -54,7 +54,7 @@ void WorldRuns::end_stage(JobIndex index) {
 // Its state is in GPU memory and saved: as if it had saved just now.
 void WorldRuns::begin_interval(JobIndex index) {
     WorldParts::Parts& parts = *jobs_[index].parts;
-    parts.checkpointer.was_read(jobs_[index].work.done());
+    jobs_[index].begin_interval();
     if (parts.feed) parts.feed->resume_at(jobs_[index].work.done());
     begin_work(index);
 }

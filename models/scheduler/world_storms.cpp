@@ -46,7 +46,7 @@ void WorldRuns::hold_up(JobIndex index, NodeIndex node, const Strike& strike) {
     RunPlan& rest = held.rest;
     rest.done = rest.interval > 0 ? (rest.done + p.steps) % rest.interval : 0;
     rest.steps -= p.steps;
-    rest.prolog = rest.restart = rest.restore = rest.first_batch = {};
+    rest.prolog = rest.restart = rest.restore = rest.first_batch = rest.stalled = {};
     j.storm = std::make_unique<HeldUp>(std::move(held));
     j.pace_changes_at = clock_.now() + cause.storm->stall;
     books_.record("storm", index, cause.name, node);

@@ -5,6 +5,9 @@
 // A step is open from its end until it is kept, oldest first, or lost, newest first. A silent corruption
 // makes the steps after it suspect: those that are kept all the same are booked only when the job has gone
 // back behind them, or when nobody will find out any more.
+//
+// Open steps of an earlier campaign are open here too. They are booked there as kept, and nothing more is
+// booked when they are; when they are lost, WorldJobRun::border says what the sum of both has to move.
 
 #include <algorithm>
 #include <memory>
@@ -40,11 +43,20 @@ class WorldWork {
     }
     void set_replicas(std::int32_t now) { replicas_now_ = now; }
     std::int64_t kept() const { return done_ - open_.count(); }  // nothing takes these away
+    std::int64_t open() const { return open_.count(); }
+
+    // The last of those that are done were done in an earlier campaign, and are open. One whose run goes on
+    // is in its step, so far.
+    void bring(const CarriedJob& from, bool goes_on);
+    // What another campaign can still lose, when so many steps are saved.
+    void leave(std::int64_t saved, CarriedJob& to) const;
+    void begin_step_anew();  // it does not go on in the one that it was in
 
     // Time of these GPUs.
     void book(const Parts& parts, Category category, Duration time);
-    // A step cut off, that nobody will do again: in the order of a step's parts.
+    // A step cut off, that nobody will do again: in the order of a step's parts. Or that is done anew.
     void book_partial(const Parts& parts, const StepTime& step, Duration partial);
+    void lose_partial(const Parts& parts, Duration partial);
 
     void add(std::int64_t steps, const Parts& parts, const StepTime& each);
     // The first so many of all; or none but these are left.
@@ -71,6 +83,7 @@ class WorldWork {
     struct Workers {
         Parts gpus;
         std::int64_t replicas_missing = 0;
+        std::uint32_t earlier = 0;  // their place in Earlier, from 1; 0: all of it was done here
         bool operator==(const Workers&) const = default;
     };
     using Done = OpenSteps<Workers>::Done;
@@ -84,8 +97,22 @@ class WorldWork {
         StepTime step;
         Duration time{};
     };
+    // What earlier campaigns have booked.
+    struct Earlier {
+        struct Open {
+            CarriedSteps of;
+            bool counted = false;  // they are kept steps there; else parts of one that ended here
+        };
+        std::vector<Open> open{};
+        std::vector<BookedSteps> begun{};  // of the step under way
+    };
     void book_steps(const Done& done);
-    void keep(const Done& done, bool clean);
+    void keep(Done done, bool clean);
+    void lose(const Done& done, bool kept);
+    Earlier::Open take_earlier(const Done& done);
+    // The part of the step under way that is booked. Taken, it is under way and held here no longer.
+    StepTime take_begun(bool lost);
+    StepTime begun() const;
 
     WorldLedger& ledger_;
     std::size_t kind_;
@@ -98,6 +125,7 @@ class WorldWork {
     OpenSteps<Workers> open_;
     std::unique_ptr<Suspect> suspect_;  // of few jobs
     std::unique_ptr<Held> held_;        // likewise
+    std::unique_ptr<Earlier> earlier_;  // likewise
 };
 
 }  // namespace railyard

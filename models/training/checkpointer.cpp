@@ -30,6 +30,7 @@ Checkpointer::Checkpointer(const PartClock& clock, StoreService& stores, std::si
                            const CheckpointSpec& spec, std::int64_t nodes, Job& job)
     : clock_(clock),
       spec_(spec),
+      reached_(spec.tiers.size()),
       stores_(stores),
       client_(client),
       job_(job),
@@ -38,7 +39,6 @@ Checkpointer::Checkpointer(const PartClock& clock, StoreService& stores, std::si
       lasting_tier_(spec.lasting_tier()),
       moves_(spec.tiers.size()),
       waiting_(spec.tiers.size()),
-      reached_(spec.tiers.size()),
       reads_(stores, client, *this) {
     outcome_.restored_from.resize(spec.tiers.size());
     outcome_.bytes_read.resize(spec.tiers.size());

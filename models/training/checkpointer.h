@@ -98,6 +98,7 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     void waited(Duration time, Wall wall);  // by the job, for what this does
     PartClock clock_;
     const CheckpointSpec& spec_;
+    std::vector<std::int64_t> reached_;  // by tier: how many states were offered
 
   private:
     enum class Stall : std::uint8_t { none, snapshot, write };
@@ -142,7 +143,6 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     EventId stall_ends_;
     std::vector<Move> moves_;            // by tier
     std::vector<std::int64_t> waiting_;  // by tier: the state that goes next, or 0
-    std::vector<std::int64_t> reached_;  // by tier: how many were offered
     std::vector<std::int64_t> buffers_;  // states in host buffers
     std::int64_t uploads_ = 0;
     Bandwidth uploads_cap_ = unlimited;

@@ -11,6 +11,13 @@ void Saver::was_read(std::int64_t steps) {
     due_ = clock_.now() + spec_.interval_wall - spec_.stall_alone;
 }
 
+void Saver::goes_on(std::int64_t done, std::int64_t since_save, Duration due_in,
+                    const std::vector<std::int64_t>& offered) {
+    saved_ = done - since_save;
+    due_ = clock_.now() + due_in;
+    if (offered.size() == reached_.size()) reached_ = offered;
+}
+
 bool Saver::due(std::int64_t done, std::int64_t every) const {
     if (!saves() || unsaved(done) == 0) return false;
     return every > 0 ? unsaved(done) >= every : clock_.now() >= due_;

@@ -19,6 +19,12 @@ class Saver : public Checkpointer {
     // A state has just been read: it counts as a save that ends now, so the next one begins one interval
     // after that one's begin.
     void was_read(std::int64_t steps);
+    // It goes on from another campaign: so many of its steps came after the begin of its last save, the next
+    // is due by the wall clock in so long, and so many states were offered to each tier.
+    void goes_on(std::int64_t done, std::int64_t since_save, Duration due_in,
+                 const std::vector<std::int64_t>& offered);
+    Duration due_in() const { return due_ - clock_.now(); }
+    const std::vector<std::int64_t>& offered() const { return reached_; }
     // After every so many steps; 0: by the wall clock.
     bool due(std::int64_t done, std::int64_t every) const;
     // Until then, each step so long; `into` the first of them already.

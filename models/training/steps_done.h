@@ -40,6 +40,7 @@ class OpenSteps {
     };
 
     std::int64_t count() const { return count_; }
+    const std::vector<Done>& all() const { return runs_; }  // the newest last
     void add(std::int64_t steps, const By& by, const StepTime& each) {
         if (steps == 0) return;
         const bool more = !runs_.empty() && runs_.back().by == by && runs_.back().each == each;
