@@ -255,7 +255,7 @@ void ScenarioReader::read_work() {
         check_world();
         if (s_.world) s_.draws = draw_networks(s_);
     }
-    if (top_.has("jobs") && !top_.has("scheduler")) {
+    if (top_.has("jobs") && !top_.has("scheduler") && !top_.has("job")) {
         top_.section("jobs");
         top_.error("jobs", "many jobs need a scheduler",
                    "give [scheduler], with kind = \"slurm\" or another");
