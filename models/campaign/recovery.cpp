@@ -71,7 +71,6 @@ void join_recovery(Section& job, Catalogue& catalogue, Scenario& s) {
     const RecoveryKeys keys = read_recovery(recovery, s.job.recovery.policy);
     RecoverySpec& r = s.job.recovery;
     r.policy = keys.policy;
-    r.shrink_after = keys.shrink_after;
     r.restore = keys.restore;
     r.recompute = keys.recompute;
     if (!recovery.ok() || recovery.describing()) return;

@@ -487,12 +487,11 @@ void ScenarioReader::read_job(Section job) {
         check_host_memory(job, *catalogue_, s_);
     }
     join_recovery(job, *catalogue_, s_);
-    Section recovery = job.section("recovery");
-    warn_of_keys(recovery, {"shrink_after"}, "has no effect: a job has its spares at once, or not");
     if (s_.job.checkpoint.read_at_start.bytes > Bytes{} &&
         s_.job.checkpoint.mode == CheckpointMode::none) {
-        recovery.error(s_.image > Bytes{} ? "image" : "dataset_index",
-                       "without checkpoints nothing is restored");
+        job.section("recovery")
+            .error(s_.image > Bytes{} ? "image" : "dataset_index",
+                   "without checkpoints nothing is restored");
     }
     if (ok()) check_planned_stops(job, s_.job);
     job.finish();

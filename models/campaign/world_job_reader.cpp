@@ -463,7 +463,6 @@ void WorldJobReader::shrink_as(Section& section, Section& recovery,
                        "leave out data");
     }
     if (!section.ok()) return;
-    kind.shrink_after = view->job.recovery.shrink_after;
     kind.replicas = static_cast<std::int32_t>(view->job.replicas);
     for (const SmallerJob& size : view->job.smaller) {
         kind.smaller.push_back({size.nodes, static_cast<std::int32_t>(size.replicas)});

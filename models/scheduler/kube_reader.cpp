@@ -230,7 +230,16 @@ void read_kube_jobs(Section& section, const WorldSpec& spec, WorldJobKind& kind,
                    "Kueue: whether the pods are to be in one domain of topology_level");
     section.choose("topology_level", kube.topology_level, {"leaf", "block"},
                    "Kueue: the domain meant");
+    const std::string unused = unless_under({"kubernetes", "kueue"}, spec);
+    section.no_effect(unused);
+    section.read("shrink_after", kind.shrink_after,
+                 "With recovery.policy = \"shrink\": how long it waits for another node before it "
+                 "goes on without one (torchrun's last_call_timeout)",
+                 {.bound = Bound::non_negative});
     section.no_effect("");
+    if (section.has("shrink_after") && unused.empty() && kind.smaller.empty()) {
+        section.warning("shrink_after", "has no effect without recovery.policy = \"shrink\"");
+    }
     if (section.has("topology_level") && kube.topology == TopologyRequest::none) {
         section.warning("topology_level", "has no effect without topology");
     }

@@ -119,7 +119,7 @@ struct WorldJobKind {
     bool uploads_on_links = false;
     // The largest first; empty: it needs all of its nodes. Else it waits so long for others after a failure.
     std::vector<SmallerWorldJob> smaller{};
-    Duration shrink_after{};
+    Duration shrink_after = std::chrono::seconds(30);
     std::int32_t replicas = 1;  // of its data, on all of its nodes
     std::int64_t steps = 0;     // with `step`: its length
     Duration given_step{};      // without it: what one was measured to take; 0: work has none

@@ -44,7 +44,6 @@ struct RecoverySpec {
     SearchSpec search;
     Duration replacement{};
     Duration restart{};
-    Duration shrink_after{};          // of many jobs: it waits so long for another node
     std::optional<Duration> restore;  // otherwise what reading the state back takes
     bool recompute = true;            // false: the job goes on where it was, as if every
                                       // step had been saved

@@ -15,10 +15,6 @@ RecoveryKeys read_recovery(Section& recovery, RecoveryPolicy usual) {
     recovery.read("replicas_min", out.replicas_min,
                   "With policy = \"shrink\": data-parallel replicas that the job needs to go on",
                   {.bound = Bound::count, .otherwise = "half of job.parallel.data"});
-    recovery.read("shrink_after", out.shrink_after,
-                  "With policy = \"shrink\", of many jobs: how long it waits for another node "
-                  "before it goes on without one (torchrun's last_call_timeout)",
-                  {.bound = Bound::non_negative});
     recovery.read("replacement", out.replacement, "Draining a broken node and swapping in a spare",
                   {.bound = Bound::non_negative,
                    .otherwise = "a hot spare's, or a requeue's, from the catalogue"});
@@ -40,9 +36,8 @@ RecoveryKeys read_recovery(Section& recovery, RecoveryPolicy usual) {
         "Steps since the last safe checkpoint are lost and done again; false charges only the "
         "time to come back");
     recovery.finish();
-    if (out.policy != RecoveryPolicy::shrink) {
-        warn_of_keys(recovery, {"replicas_min", "shrink_after"},
-                     "has no effect without policy = \"shrink\"");
+    if (recovery.has("replicas_min") && out.policy != RecoveryPolicy::shrink) {
+        recovery.warning("replicas_min", "has no effect without policy = \"shrink\"");
     }
     return out;
 }

@@ -13,7 +13,6 @@ const std::vector<std::string>& recovery_policy_names();  // in the order of Rec
 struct RecoveryKeys {
     RecoveryPolicy policy = RecoveryPolicy::spare;
     std::int64_t replicas_min = 0;  // 0: half of them
-    Duration shrink_after = std::chrono::seconds(30);
     std::optional<Duration> replacement;
     std::optional<Duration> restart;
     std::optional<Duration> restore;

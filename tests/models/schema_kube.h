@@ -36,6 +36,33 @@ reset_time = "1 h"
 silences = true
 )";
 
+// A job on all nodes, whose hosts die.
+inline const std::string shrink_scenario = cluster_text(4, "8 day") + R"(
+[scheduler]
+kind = "kubernetes"
+[scheduler.kubernetes]
+backoff_limit = 1000
+[[jobs.kind]]
+name = "trains"
+nodes = 4
+length = "5 day"
+model = "llama2_7b"
+[jobs.kind.parallel]
+tensor = 8
+global_batch = 64
+sequence_length = 4096
+[jobs.kind.checkpoint]
+interval = "1 h"
+[jobs.kind.recovery]
+policy = "shrink"
+[[failures.cause]]
+name = "host"
+rate_per_node = "0.3 /day"
+detection = "1 min"
+remedy = "reset"
+reset_time = "5 h"
+)";
+
 // Two queues that want more than there is.
 inline const std::string volcano_scenario = cluster_text(4, "4 day") + R"(
 [scheduler]
@@ -258,6 +285,8 @@ inline const std::map<std::string, WorldKnob> kube_knobs = {
      {"gpus_per_pod = 2", "gpus_per_pod = 2\nmin_member = 1", volcano_scenario}},
     {"jobs.kind.topology",
      {"topology = \"preferred\"", "topology = \"unconstrained\"", kueue_scenario}},
+    {"jobs.kind.shrink_after",
+     {"length = \"5 day\"", "length = \"5 day\"\nshrink_after = \"20 min\"", shrink_scenario}},
     {"jobs.kind.topology_level",
      {"topology_level = \"leaf\"", "topology_level = \"block\"", kueue_scenario}},
 };

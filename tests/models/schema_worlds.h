@@ -55,10 +55,15 @@ inline std::string with_models(std::string text) {
 inline const WorldKnob limited = {"priority = 1\n[[reservation]]",
                                   "priority = 1\nlimit_max = \"2 h\"\n[[reservation]]"};
 
+inline const WorldKnob waits_for_nodes = {
+    "restart = \"1 min\"", "restart = \"1 min\"\nshrink_after = \"1 min\"", kubernetes_scenario};
+
 // Where a key's own knob shows nothing under a scheduler because its scenario makes nothing of it there.
 inline const std::map<std::pair<std::string, std::string>, WorldKnob> world_knobs_under = {
     {{"jobs.kind.restore", "kubernetes"},
      {"restart = \"1 min\"", "restart = \"1 min\"\nrestore = \"9 min\"", kubernetes_scenario}},
+    {{"jobs.kind.shrink_after", "slurm"}, waits_for_nodes},
+    {{"jobs.kind.shrink_after", "volcano"}, waits_for_nodes},
     {{"jobs.kind.gpus_per_pod", "volcano"},
      {"gpus_per_pod = 2", "gpus_per_pod = 4", volcano_scenario}},
     {{"scheduler.queue", "volcano"},
