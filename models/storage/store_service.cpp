@@ -378,6 +378,10 @@ void StoreService::serve_alone(Transfer& t) const {
 void StoreService::share_bytes() {
     ByteShares shares = shares_now();
     std::vector<Transfer*> sharing;
+    std::vector<std::size_t> beside(clients_.size() * stores_.size());  // of a client at a store
+    const auto place = [this](const Transfer& t) {
+        return t.client * stores_.size() + t.spec.store;
+    };
     for (const TransferId id : active_) {
         Transfer& t = transfers_[id];
         t.bytes.rate = 0;
@@ -393,12 +397,10 @@ void StoreService::share_bytes() {
             continue;
         }
         sharing.push_back(&t);
+        ++beside[place(t)];
     }
     for (Transfer* each : sharing) {
         const TransferSpec& spec = each->spec;
-        const auto beside = std::ranges::count_if(sharing, [&](const Transfer* other) {
-            return other->client == each->client && other->spec.store == spec.store;
-        });
         const std::size_t d = index_of(spec.direction);
         const Bandwidth most = spec.direction == Direction::read ? stores_[spec.store].supply.read
                                                                  : stores_[spec.store].supply.write;
@@ -407,7 +409,7 @@ void StoreService::share_bytes() {
              .limits = {spec.store * 3 + d, spec.store * 3 + 2, client_limit(each->client, d),
                         client_limit(each->client, d) + 2 * (1 + spec.store)},
              .use = {1, 1 / static_cast<double>(most.bits_per_second()), 1, 1},
-             .weight = static_cast<double>(spec.weight) / static_cast<double>(beside),
+             .weight = static_cast<double>(spec.weight) / static_cast<double>(beside[place(*each)]),
              .cap = each->bytes.cap,
              .cap_wall = spec.cap_wall});
     }
