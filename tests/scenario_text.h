@@ -65,6 +65,16 @@ inline Scenario scenario(const std::string& text, std::vector<std::string> setti
     return load_scenario(text, "test", {std::move(settings), {}});
 }
 
+// Under Slurm: jobs of "high" suspend those of "low".
+inline const std::string qos_that_suspends = R"(
+[[scheduler.qos]]
+name = "low"
+preempt_mode = "suspend"
+[[scheduler.qos]]
+name = "high"
+preempts = "low"
+)";
+
 // What is wrong with it; empty: nothing.
 inline std::string refused(const std::string& text, std::vector<std::string> settings = {}) {
     try {

@@ -7,6 +7,7 @@
 #include "models/campaign/phases.h"
 #include "models/campaign/world_phases.h"
 #include "sim/rng.h"
+#include "tests/scenario_text.h"
 
 using namespace railyard;
 using std::chrono_literals::operator""h;
@@ -280,13 +281,7 @@ TEST_CASE("a job that is suspended on the day of a phase keeps what it has, and 
 node = "dgx_h100"
 nodes = 1
 [scheduler]
-[[scheduler.qos]]
-name = "low"
-preempt_mode = "suspend"
-[[scheduler.qos]]
-name = "high"
-preempts = "low"
-{}
+{}{}
 [[jobs.kind]]
 name = "low"
 count = 1
@@ -303,7 +298,7 @@ at = "9 day"
 [run]
 duration = "20 day"
 {})",
-                                        failure, of)));
+                                        qos_that_suspends, failure, of)));
     };
     const WorldRunResult once = run(19 * 24, "");
     const WorldRunResult twice = run(19 * 24, phases({"2026-06-11"}));

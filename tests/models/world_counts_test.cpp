@@ -215,14 +215,7 @@ gpus = 64
 }
 
 TEST_CASE("a job that is suspended as the campaign ends waits, and is called so") {
-    auto jobs = jobs_of(cluster_text(2, "6 h") + R"(
-[scheduler]
-[[scheduler.qos]]
-name = "low"
-preempt_mode = "suspend"
-[[scheduler.qos]]
-name = "high"
-preempts = "low"
+    auto jobs = jobs_of(cluster_text(2, "6 h") + "[scheduler]" + qos_that_suspends + R"(
 [[jobs.kind]]
 name = "victim"
 gpus = 16
