@@ -66,9 +66,12 @@ DataFeed::Pace DataFeed::pace_by(const DataSupply& supply) const {
     const double remote = std::max(0.0, 1 - supply.memory_share - supply.local_share);
     Pace pace;
     pace.consumed = spec_.alone ? 0 : bits_per_second(flow.read_bandwidth);
-    pace.most =
-        std::max(pace.consumed, bits_per_second(unbounded.supply_samples_per_s *
+    pace.most = pace.consumed;
+    if (remote > 0) {  // of nothing there may be any number
+        pace.most =
+            std::max(pace.most, bits_per_second(unbounded.supply_samples_per_s *
                                                 spec_.loader->demand().sample_bytes * remote));
+    }
     pace.wait_alone = from_seconds(std::min(flow.data_wait_s, seconds(longest)));
     return pace;
 }
