@@ -58,8 +58,7 @@ struct MaintenanceSpec {
 // What a job's steps take on the places and the network that it has got.
 struct JobSteps {
     StepTime step;
-    std::vector<Duration> slowed;     // what a step takes longer, by the conditions
-                                      // of slow parts (bits)
+    std::vector<Duration> slowed;     // what a step takes longer, by slow parts' conditions (bits)
     std::vector<SmallerJob> smaller;  // the largest first; with RecoveryPolicy::shrink
     OverNetwork over_network{};       // of a job on a network whose parts break
     std::vector<StageSpec> stages;    // instead of `step`, from the first on; none: `step` is all

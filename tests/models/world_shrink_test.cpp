@@ -85,8 +85,8 @@ TEST_CASE("a job waits where too few nodes are left for its smallest size") {
     f.inject(1005s, 2);
     const WorldRunResult r = f.run(6h);
     CHECK(r.outcome.shrinks == 1);
-    // The first is back at 4603 s, and the job goes on; the second two seconds later, and it grows at the end
-    // of its first step.
+    // The first is back at 4603 s, and the job goes on; the second is two seconds later, and when its first
+    // step ends the job grows.
     CHECK(node_seconds(r, Category::partial_hold) == doctest::Approx(2 * 2 + 3598 + 8));
     CHECK(r.outcome.runs[0].over);
 }

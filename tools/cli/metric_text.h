@@ -10,8 +10,7 @@
 
 namespace railyard {
 
-// "1", or what a ratio is of: "bf16 peak".
-// People read it as a percentage.
+// People read it as a percentage: a share, whose unit is "1" or what it is a share of ("bf16 peak").
 bool is_percentage(std::string_view name, std::string_view unit);
 // `decimals` are those of shares: of "93.66 %" and "+1.50 points" two.
 std::string metric_text(std::string_view name, std::string_view unit, double value,

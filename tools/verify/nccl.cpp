@@ -133,8 +133,9 @@ std::vector<CountedNics> counted_nics(const std::string& network) {
     return out;
 }
 
-// Where no NICs are counted: as many as the node has, with what the text says of all together ("3.2 Tbps") or
-// of each ("IB NDR", "400G per GPU"); the node's own where it says nothing. Nothing for another text.
+// Where no NICs are counted: as many as the node has. The text says what all have together ("3.2 Tbps") or
+// what each has ("IB NDR", "400G per GPU"); if it says nothing they are the node's own. Nothing for another
+// text.
 std::vector<CountedNics> uncounted_nics(const std::string& network, const Node& node) {
     if (!match_pattern(network, R"(|-|not (said|stated)|unspecified|unknown)").empty()) {
         return {{node.nics, 0, ""}};
