@@ -13,6 +13,10 @@ Allocation JobSizes::sound_nodes(const LiveJob& j) const {
     return out;
 }
 
+bool JobSizes::whole(const LiveJob& j, const Allocation& sound) {
+    return j.status.gpus == j.job.gpus && sound.size() == j.status.held.size();
+}
+
 const SmallerWorldJob* JobSizes::largest_on(const LiveJob& j, std::size_t nodes) const {
     const auto fits = std::ranges::find_if(j.kind.smaller, [nodes](const SmallerWorldJob& size) {
         return size.nodes <= static_cast<std::int64_t>(nodes);
@@ -45,8 +49,7 @@ void JobSizes::settle(JobIndex index) {
     it.lacks_since = Instant::max();
     it.unused_since = clock_.now();
     const Allocation sound = sound_nodes(j);
-    const bool whole = j.status.gpus == j.job.gpus && sound.size() == j.status.held.size();
-    it.smaller = whole ? nullptr : largest_on(j, sound.size());
+    it.smaller = whole(j, sound) ? nullptr : largest_on(j, sound.size());
     j.work.set_replicas(it.smaller != nullptr ? it.smaller->replicas : j.kind.replicas);
     it.used.clear();
     if (it.smaller == nullptr) return;
@@ -59,9 +62,9 @@ void JobSizes::settle(JobIndex index) {
 bool JobSizes::could_grow(JobIndex index) const {
     const LiveJob& j = jobs_[index];
     if (j.smaller() == nullptr || j.kind.checkpoint_interval == Duration{}) return false;
-    const std::size_t sound = sound_nodes(j).size();
-    if (j.status.gpus == j.job.gpus && sound == j.status.held.size()) return true;
-    const SmallerWorldJob* const size = largest_on(j, sound);
+    const Allocation sound = sound_nodes(j);
+    if (whole(j, sound)) return true;
+    const SmallerWorldJob* const size = largest_on(j, sound.size());
     return size != nullptr && size->nodes > j.smaller()->nodes;
 }
 

@@ -26,6 +26,8 @@ class JobSizes {
 
   private:
     Allocation sound_nodes(const LiveJob& job) const;
+    // All that it asked for.
+    static bool whole(const LiveJob& job, const Allocation& sound);
     const SmallerWorldJob* largest_on(const LiveJob& job, std::size_t nodes) const;
 
     const WorldClock& clock_;
