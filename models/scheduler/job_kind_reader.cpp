@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "models/scheduler/job_trace.h"
 #include "models/scheduler/reader_names.h"
@@ -158,9 +159,11 @@ void JobKindReader::read_stream(JobSource& source) {
     }
     read_published(source);
     section_.no_effect(unless_under({"slurm"}, spec_));
-    section_.read("switches", job.switches_max,
-                  "Leaves that it wants to be on at most (--switches)",
+    std::int64_t switches = job.switches_max;
+    section_.read("switches", switches, "Leaves that it wants to be on at most (--switches)",
                   {.bound = Bound::positive, .otherwise = "any number"});
+    constexpr std::int64_t any_number = std::numeric_limits<std::int32_t>::max();
+    job.switches_max = static_cast<std::int32_t>(std::min(switches, any_number));
     job.switches_wait = spec_.slurm.switches_wait_max;
     section_.read("switches_wait", job.switches_wait, "How long it waits for that",
                   {.bound = Bound::non_negative, .otherwise = "scheduler.switches_wait_max"});

@@ -28,10 +28,10 @@ struct WorldJobRun {
     Instant end{};
     bool started = false;
     bool over = false;
+    bool waits = false;  // for GPUs as the campaign ends, or is suspended
     JobEnd how = JobEnd::completed;
-    std::int64_t starts = 0;
-    std::int64_t interruptions = 0;  // by failures, of a node or its own
-    bool waits = false;              // for GPUs as the campaign ends, or is suspended
+    std::int32_t starts = 0;
+    std::int32_t interruptions = 0;  // by failures, of a node or its own
     Duration held{};                 // all its GPUs, or those that it went on with
     Duration kept{};                 // steps that were kept
     std::int64_t kept_steps = 0;

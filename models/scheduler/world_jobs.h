@@ -44,18 +44,20 @@ struct LiveJob {
 
     // Its run (WorldRuns).
     RunPlan run{};
-    RunStage stage = RunStage::whole;
     std::int64_t save_every = 0;  // steps
     Instant run_since{};          // of the plan: it began, or its pace has changed
     StepTime step{};
     Instant own_failure = Instant::max();
     Instant pace_changes_at = Instant::max();
-    NodeIndex slow_node = no_node;    // that it leaves when its pace changes
-    bool grows = false;               // likewise: it starts again on more nodes
+    NodeIndex slow_node = no_node;  // that it leaves when its pace changes
+    RunStage stage = RunStage::whole;
+    RunEnd run_end = RunEnd::done;
+    bool grows = false;            // when its pace changes: it starts again on more nodes
+    bool suspended_whole = false;  // its processes stand still with all that they have
+    bool cut_off = false;          // no way is left on the network: it stands still
+    bool rerouted = false;         // it left its links, and comes back to others with its next pace
     std::unique_ptr<HeldUp> storm{};  // few jobs are ever held up by one
     Duration carried{};               // done of the step that a storm stopped
-    bool suspended_whole = false;     // its processes stand still with all that they have
-    RunEnd run_end = RunEnd::done;
     std::uint64_t own_failures = 0;
     const CarriedJob* came_with =
         nullptr;  // from an earlier campaign, until its run has taken it up
@@ -73,8 +75,6 @@ struct LiveJob {
     Instant sends_from = Instant::max();          // of a run that shares links
     std::vector<SharedLinks::Share> waits_for{};  // with this step
     NetworkState broken{};                        // that its routes meet, with this step
-    bool cut_off = false;                         // no way is left: it stands still
-    bool rerouted = false;  // it left its links, and comes back to others with its next pace
 
     bool runs() const { return status.phase == WorldPhase::running; }
     const SmallerWorldJob* smaller() const { return elastic ? elastic->smaller : nullptr; }

@@ -141,17 +141,17 @@ struct WorldJob {
     std::uint32_t account = 0;
     std::uint32_t partition = 0;
     std::uint32_t qos = 0;
-    std::uint32_t queue = 0;                 // of kube.queues
+    std::uint32_t queue = 0;        // of kube.queues
+    std::int32_t switches_max = 0;  // leaves that it wants to be on at most; 0: any number
+    bool timed = false;             // a power cap makes it no longer, and what is done in it less
     std::optional<std::int64_t> priority{};  // of its pods, by a trace; none: its QOS's
     Instant submit{};
     std::int64_t gpus = 1;
     std::int64_t gpus_per_pod = 1;
-    Duration work{};                // productive time; of a kind with steps: not used
-    bool timed = false;             // a power cap makes it no longer, and what is done in it less
-    Duration limit{};               // of each run, from its start; 0: the partition's
-    std::int64_t switches_max = 0;  // leaves that it wants to be on at most; 0: any number
-    Duration switches_wait{};       // and how long it waits for that
-    std::int64_t done = 0;          // steps, before the campaign begins
+    Duration work{};           // productive time; of a kind with steps: not used
+    Duration limit{};          // of each run, from its start; 0: the partition's
+    Duration switches_wait{};  // and how long it waits for that
+    std::int64_t done = 0;     // steps, before the campaign begins
     // It has its GPUs as the campaign begins, and has had them for so long: it goes on once it is placed,
     // before all others are looked at.
     std::optional<Duration> goes_on{};
