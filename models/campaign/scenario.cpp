@@ -73,10 +73,11 @@ void warn_of_idle_sharp(const Scenario& s, Section& top) {
                    (call.ranks - 1) * call.stride >= s.node.gpus;
         });
     };
-    const bool used = reduces(step.dense.forward.calls) || reduces(step.expert.forward.calls) ||
-                      std::ranges::any_of(step.stages, [&](const StageOutline& stage) {
-                          return reduces(stage.exchanges);
-                      });
+    const bool used =
+        std::ranges::any_of(
+            step.layers, [&](const LayerOutline& layer) { return reduces(layer.forward.calls); }) ||
+        std::ranges::any_of(step.stages,
+                            [&](const StageOutline& stage) { return reduces(stage.exchanges); });
     if (used) return;
     top.section("fabric").section("compute").warning(
         "sharp", "has no effect: this plan has no all-reduce between nodes",

@@ -60,13 +60,13 @@ constexpr Reference references[] = {
     {"optics", "price_ref_800g", "price"},
 };
 
-// Keys whose text is for people: it may be anything, and may be missing. Other keys take the words that the
-// catalogue's own entries use.
-constexpr const char* free_texts[] = {"name",      "vendor",   "cpu",
-                                      "asic",      "pcie",     "note",
-                                      "seed_name", "protocol", "failure_behaviour",
-                                      "ost_raid",  "network",  "protection",
-                                      "metadata"};
+// Keys whose text is for people, or judged where it is used: it may be anything, and may be missing. Other keys
+// take the words that the catalogue's own entries use.
+constexpr const char* free_texts[] = {"name",      "vendor",       "cpu",
+                                      "asic",      "pcie",         "note",
+                                      "seed_name", "protocol",     "failure_behaviour",
+                                      "ost_raid",  "network",      "protection",
+                                      "metadata",  "layer_pattern"};
 
 // What a model's shape decides: an entry that is like another and has another shape has other counts.
 constexpr const char* counts_of_shape[] = {"params", "active_params"};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 namespace railyard {
@@ -65,6 +66,40 @@ namespace {
 
 constexpr double count_tolerance = 0.01;
 
+// False when it has said what is wrong with the letters.
+bool check_pattern(Catalogue& c, const TransformerModel& m) {
+    const auto wrong = [&](std::initializer_list<const char*> keys, const std::string& message) {
+        c.error("model", m.name, keys, message);
+        return false;
+    };
+    const std::string& pattern = m.layer_pattern;
+    const std::size_t other = pattern.find_first_not_of("M*-E");
+    if (other != std::string::npos) {
+        return wrong(
+            {"layer_pattern"},
+            fmt::format("expected a letter for each layer: M for a state, * attention, - a "
+                        "dense feed-forward, E experts; found '{}'",
+                        pattern[other]));
+    }
+    if (std::ssize(pattern) != m.layers) {
+        return wrong({"layer_pattern", "layers"},
+                     fmt::format("{} letters for {} layers", pattern.size(), m.layers));
+    }
+    for (const auto& [letter, key, missing] : {std::tuple('M', "state_heads", m.state.heads == 0),
+                                               std::tuple('E', "experts", m.experts == 0)}) {
+        if (missing && pattern.find(letter) != std::string::npos) {
+            return wrong({"layer_pattern", key},
+                         fmt::format("has '{}', but there are none", letter));
+        }
+    }
+    for (const char* key : {"attention_every", "experts_every", "dense_layers"}) {
+        if (c.has("model", m.name, key)) {
+            return wrong({key, "layer_pattern"}, "the letters say which layers these are");
+        }
+    }
+    return true;
+}
+
 // What no model's shape is, and what the entry's own count of parameters says against its shape.
 void check_shape(Catalogue& c, const TransformerModel& m) {
     const std::string& name = m.name;
@@ -91,6 +126,12 @@ void check_shape(Catalogue& c, const TransformerModel& m) {
         return wrong({"dense_layers", "layers"},
                      fmt::format("{} dense layers, of {} in all", m.dense_layers, m.layers));
     }
+    if (m.state.heads > 0 && m.state.heads % m.state.groups != 0) {
+        return wrong({"state_groups", "state_heads"},
+                     fmt::format("{} heads with a state don't divide into {} groups", m.state.heads,
+                                 m.state.groups));
+    }
+    if (!m.layer_pattern.empty() && !check_pattern(c, m)) return;
     const std::pair<const char*, double> counts[] = {{"params", parameter_count(m)},
                                                      {"active_params", active_parameter_count(m)}};
     for (const auto& [key, derived] : counts) {
@@ -137,6 +178,21 @@ TransformerModel read_model(Catalogue& c, const std::string& name) {
     m.parallel_block = flag("parallel_block");
     m.window = count("window", 0);
     m.full_attention_every = count("full_attention_every", 0);
+    m.attention_gate = flag("attention_gate");
+    if (c.has("model", name, "state_heads")) {
+        m.state = {.heads = c.integer("model", name, "state_heads"),
+                   .head_dim = c.integer("model", name, "state_head_dim"),
+                   .size = c.integer("model", name, "state_size"),
+                   .groups = c.integer("model", name, "state_groups"),
+                   .conv = count("state_conv", 0),
+                   .chunk = c.integer("model", name, "state_chunk"),
+                   .delta_rule = flag("delta_rule"),
+                   .kernel_efficiency = c.number("step_model", "all", "state_kernel_efficiency")};
+        m.attention_every = count("attention_every", 0);
+    }
+    if (c.has("model", name, "layer_pattern")) {
+        m.layer_pattern = c.text("model", name, "layer_pattern");
+    }
     m.mtp_layers = count("mtp_layers", 0);
     m.experts = count("experts", 0);
     m.ffn = count("ffn", count("dense_ffn", 0));
@@ -146,6 +202,7 @@ TransformerModel read_model(Catalogue& c, const std::string& name) {
         m.shared_experts = count("shared_experts", 0);
         m.expert_ffn = count("expert_ffn", m.ffn);
         m.dense_layers = count("dense_layers", 0);
+        m.experts_every = count("experts_every", 1);
     }
     check_shape(c, m);
     return m;
@@ -181,8 +238,14 @@ LayerParameters layer_parameters(const TransformerModel& m) {
         out.attention +=
             latent * (static_cast<double>(m.heads * (m.head_dim - m.rotary_dim)) + m.value_width());
     } else {
-        out.attention += h * (m.query_width() + 2 * m.kv_width());
+        out.attention += h * ((m.attention_gate ? 2 : 1) * m.query_width() + 2 * m.kv_width());
     }
+    const StateMixer& state = m.state;
+    // Each head has its decay, the step in front of it and, without the delta rule, what it adds of its input.
+    // A convolution has a bias where it joins all that is written.
+    out.state = h * (state.inputs() + state.width()) +
+                state.conv_width() * static_cast<double>(state.conv + (state.delta_rule ? 0 : 1)) +
+                static_cast<double>(state.heads) * (state.delta_rule ? 2 : 3) + state.width();
     out.ffn = (gates + 1) * h * static_cast<double>(m.ffn);
     const double expert_ffn = static_cast<double>(m.expert_ffn);
     const double expert = (gates + 1) * h * expert_ffn;
@@ -208,20 +271,80 @@ double outer_parameters(const TransformerModel& m) {
     return rows * static_cast<double>(m.hidden);
 }
 
+double common_parameters(const LayerParameters& each, LayerKind kind) {
+    const double mixers[] = {each.attention, each.state, 0};
+    const double feed_forward[] = {each.ffn, each.shared, 0};
+    const double vectors = kind.experts() ? each.expert_vectors : each.dense_vectors;
+    return mixers[static_cast<std::size_t>(kind.mixer)] +
+           feed_forward[static_cast<std::size_t>(kind.feed_forward)] + vectors * kind.parts() / 2;
+}
+
+namespace {
+
+double common_parameters(const LayerParameters& each, const LayerCounts& layers) {
+    double sum = 0;
+    for (std::size_t i = 0; i < LayerKind::kinds; ++i) {
+        if (layers.of[i] > 0) sum += layers.of[i] * common_parameters(each, LayerKind::of(i));
+    }
+    return sum;
+}
+
+}  // namespace
+
 double parameter_count(const TransformerModel& m) {
     const LayerParameters layer = layer_parameters(m);
-    const double experts = static_cast<double>(m.expert_layers());
-    const double dense = static_cast<double>(m.layers) - experts;
-    return static_cast<double>(m.layers) * layer.attention +
-           dense * (layer.ffn + layer.dense_vectors) +
-           experts * (layer.shared + layer.routed + layer.expert_vectors) + outer_parameters(m);
+    const LayerCounts layers = count_layers(m);
+    return common_parameters(layer, layers) + layers.with(FeedForward::experts) * layer.routed +
+           outer_parameters(m);
 }
 
 double active_parameter_count(const TransformerModel& m) {
     if (m.experts == 0) return parameter_count(m);
     const double unused = layer_parameters(m).routed * static_cast<double>(m.experts - m.topk) /
                           static_cast<double>(m.experts);
-    return parameter_count(m) - static_cast<double>(m.expert_layers()) * unused;
+    return parameter_count(m) - count_layers(m).with(FeedForward::experts) * unused;
+}
+
+LayerKind TransformerModel::layer(std::int64_t number) const {
+    if (!layer_pattern.empty()) {
+        switch (layer_pattern[static_cast<std::size_t>(number)]) {
+            case 'M':
+                return {Mixer::state, FeedForward::none};
+            case '*':
+                return {Mixer::attention, FeedForward::none};
+            case 'E':
+                return {Mixer::none, FeedForward::experts};
+            default:
+                return {Mixer::none, FeedForward::dense};
+        }
+    }
+    const auto due = [&](std::int64_t every) { return every > 0 && (number + 1) % every == 0; };
+    return {state.heads > 0 && !due(attention_every) ? Mixer::state : Mixer::attention,
+            experts > 0 && number >= dense_layers && due(experts_every) ? FeedForward::experts
+                                                                        : FeedForward::dense};
+}
+
+double LayerCounts::with(Mixer mixer) const {
+    const std::size_t first = LayerKind{mixer, FeedForward::dense}.index();
+    return of[first] + of[first + 1] + of[first + 2];
+}
+
+double LayerCounts::with(FeedForward feed_forward) const {
+    const std::size_t first = LayerKind{Mixer::attention, feed_forward}.index();
+    return of[first] + of[first + 3] + of[first + 6];
+}
+
+LayerCounts count_layers(const TransformerModel& m, std::int64_t first, std::int64_t count) {
+    LayerCounts out;
+    if (m.alike()) {
+        const std::int64_t dense =
+            m.experts == 0 ? count : std::clamp<std::int64_t>(m.dense_layers - first, 0, count);
+        out[{Mixer::attention, FeedForward::dense}] = static_cast<double>(dense);
+        out[{Mixer::attention, FeedForward::experts}] = static_cast<double>(count - dense);
+        return out;
+    }
+    for (std::int64_t i = first; i < first + count; ++i) ++out[m.layer(i)];
+    return out;
 }
 
 namespace {
@@ -286,10 +409,8 @@ std::vector<StageRun> stage_runs(const TransformerModel& m, const ParallelPlan& 
     std::int64_t before = 0;  // layers
     for (std::int64_t stage = 0; stage < p.pipeline; ++stage) {
         const std::int64_t count = layers_of_stage(m, p, stage);
-        const std::int64_t dense =
-            m.experts == 0 ? count : std::clamp<std::int64_t>(m.dense_layers - before, 0, count);
+        const LayerCounts layers = count_layers(m, before, count);
         before += count;
-        const StageLayers layers{static_cast<double>(dense), static_cast<double>(count - dense)};
         const bool last = stage == p.pipeline - 1;
         if (!last && !out.empty() && out.back().layers == layers) {
             ++out.back().count;
@@ -301,35 +422,39 @@ std::vector<StageRun> stage_runs(const TransformerModel& m, const ParallelPlan& 
 }
 
 RankParameters rank_parameters(const TransformerModel& m, const ParallelPlan& p,
-                               const StageLayers& layers) {
+                               const LayerCounts& layers) {
     const LayerParameters each = layer_parameters(m);
     const double t = static_cast<double>(p.tensor);
     RankParameters out;
-    out.common = ((layers.dense + layers.expert) * each.attention +
-                  layers.dense * (each.ffn + each.dense_vectors) +
-                  layers.expert * (each.shared + each.expert_vectors) +
-                  outer_parameters(m) / static_cast<double>(p.pipeline)) /
-                 t;
-    out.routed = layers.expert * each.routed / static_cast<double>(p.expert_tensor() * p.expert);
+    out.common =
+        (common_parameters(each, layers) + outer_parameters(m) / static_cast<double>(p.pipeline)) /
+        t;
+    out.routed = layers.with(FeedForward::experts) * each.routed /
+                 static_cast<double>(p.expert_tensor() * p.expert);
     return out;
 }
 
 namespace {
 
-double share_of_layers(std::int64_t some, const StageLayers& layers) {
-    return std::min(1.0, static_cast<double>(some) / std::max(1.0, layers.dense + layers.expert));
+double share_of_layers(std::int64_t some, const LayerCounts& layers) {
+    return std::min(1.0, static_cast<double>(some) / std::max(1.0, layers.all()));
 }
 
 // Bytes of activations that one layer keeps for one microbatch, on one GPU. With a GPT layer (f =
 // 4h, as many key-value heads as heads) this is Korthikanti et al.'s sbh(34 + 5as/h)/t;
 // arXiv:2205.05198. A layer with experts keeps, for each expert that a token goes to, the copy of the
 // token that was sent there and the expert's inner activations.
-double activation_bytes_per_layer(const TransformerModel& m, const ParallelPlan& p, bool experts) {
+double activation_bytes_per_layer(const TransformerModel& m, const ParallelPlan& p,
+                                  LayerKind kind) {
     const double tokens = p.rank_tokens();
     const double h = static_cast<double>(m.hidden);
     const double t = static_cast<double>(p.tensor);
     if (p.recompute == Recompute::full) return 2 * tokens * h / (p.sequence_parallel ? t : 1);
 
+    const bool experts = kind.experts();
+    const bool attends = kind.mixer == Mixer::attention;
+    const bool feeds = kind.feed_forward != FeedForward::none;
+    const bool mixes = kind.mixer != Mixer::none;
     const bool all_elementwise =
         p.recompute == Recompute::elementwise || p.recompute == Recompute::alternate;
     const auto again = [&](unsigned part) { return (p.recompute_parts & part) != 0; };
@@ -348,20 +473,28 @@ double activation_bytes_per_layer(const TransformerModel& m, const ParallelPlan&
     if (again(experts ? recompute_experts : recompute_feed_forward)) inner = 0;
     const bool attention_kept = !again(recompute_attention);
     // The residual inputs.
-    double replicated = 2 * h + (m.parallel_block || !attention_kept ? 0 : 2 * h);
+    double replicated =
+        (mixes ? 2 * h : 0) + (!feeds || m.parallel_block || !attention_kept ? 0 : 2 * h);
     // Norms' outputs are inputs of products; those of attention have adapters.
     if (elementwise_kept) {
-        replicated +=
-            (p.adapter_rank > 0 ? 2 : input_bytes) * h + (m.parallel_block ? 0 : input_bytes * h);
+        replicated += (mixes ? (p.adapter_rank > 0 ? 2 : input_bytes) * h : 0) +
+                      (!feeds || m.parallel_block ? 0 : input_bytes * h);
     }
-    if (!m.glu) replicated += 2 * h;  // dropout masks, one byte each
-    double split = attention_kept ? 2 * m.value_width() : 0;
-    if (!again(recompute_latent_up)) {
+    if (!m.glu) replicated += kind.parts() * h;  // dropout masks, one byte each
+    double split = attends && attention_kept ? 2 * m.value_width() : 0;
+    if (attends && !again(recompute_latent_up)) {
         split += (p.attention_in_fp8 ? 0.5 : 1) * output_bytes *
                  (m.query_width() + m.kv_width() + static_cast<double>(m.kv_heads * m.value_dim));
+        if (m.attention_gate) split += output_bytes * m.query_width();
+    }
+    if (kind.mixer == Mixer::state) {
+        // What the convolution reads is computed from again; what the states give is read by a norm.
+        split += output_bytes * m.state.inputs();
+        if (attention_kept) split += 2 * m.state.width();
+        if (elementwise_kept) split += input_bytes * m.state.width();
     }
     double whole = 0;  // what no rank of the tensor group leaves to another
-    if (m.kv_rank > 0) {
+    if (attends && m.kv_rank > 0) {
         const double norms = elementwise_kept ? 2 : 1;
         whole += 2 * (norms * static_cast<double>(m.query_rank + m.kv_rank) +
                       static_cast<double>(m.rotary_dim));
@@ -372,10 +505,10 @@ double activation_bytes_per_layer(const TransformerModel& m, const ParallelPlan&
         whole += static_cast<double>(m.topk) * p.imbalance() *
                  (input_bytes * h * static_cast<double>(p.expert_tensor()) / t +
                   inner * static_cast<double>(m.expert_ffn) / t);
-    } else {
+    } else if (feeds) {
         split += inner * static_cast<double>(m.ffn);
     }
-    if (p.recompute == Recompute::none && !p.fused_attention) {
+    if (attends && p.recompute == Recompute::none && !p.fused_attention) {
         split += 5 * static_cast<double>(m.heads * p.sequence_length);  // scores, softmax, its mask
     }
     return tokens * (split / t + replicated / (p.sequence_parallel ? t : 1) + whole);
@@ -383,10 +516,14 @@ double activation_bytes_per_layer(const TransformerModel& m, const ParallelPlan&
 
 // What a stage with these layers keeps of one microbatch.
 double kept_activations(const TransformerModel& m, const ParallelPlan& p,
-                        const StageLayers& layers) {
+                        const LayerCounts& layers) {
     const auto kept = [&](const ParallelPlan& plan) {
-        return layers.dense * activation_bytes_per_layer(m, plan, false) +
-               layers.expert * activation_bytes_per_layer(m, plan, true);
+        double sum = 0;
+        for (std::size_t i = 0; i < LayerKind::kinds; ++i) {
+            if (layers.of[i] == 0) continue;
+            sum += layers.of[i] * activation_bytes_per_layer(m, plan, LayerKind::of(i));
+        }
+        return sum;
     };
     if (p.recompute != Recompute::full || p.recompute_layers == 0) return kept(p);
     ParallelPlan others = p;
@@ -438,7 +575,7 @@ constexpr double gathered_layers = 2;        // the one in use and the one that 
 
 StageMemory stage_memory(const TransformerModel& m, const ParallelPlan& p,
                          const ParameterBytes& bytes, const Gpu& gpu, const StageRun& run) {
-    const StageLayers& layers = run.layers;
+    const LayerCounts& layers = run.layers;
     const double t = static_cast<double>(p.tensor);
     const double shards = static_cast<double>(p.shards());
     const double expert_shards =
@@ -460,7 +597,7 @@ StageMemory stage_memory(const TransformerModel& m, const ParallelPlan& p,
         out.gathered =
             gathered_layers * bytes.weight *
             ((shards > 1 ? out.params.common : 0) + (expert_shards > 1 ? out.params.routed : 0)) /
-            std::max(1.0, layers.dense + layers.expert);
+            std::max(1.0, layers.all());
     }
     out.in_flight = microbatches_in_flight(p, run);
     // The fullest moment is the end of a forward pass: what leaves has left, and what comes back takes the
@@ -490,7 +627,7 @@ std::pair<StageRun, StageMemory> fullest_stage(const TransformerModel& m, const 
 }  // namespace
 
 double offloaded_bytes(const TransformerModel& m, const ParallelPlan& p,
-                       const StageLayers& layers) {
+                       const LayerCounts& layers) {
     if (p.offload_layers == 0) return 0;
     return share_of_layers(p.offload_layers, layers) * kept_activations(m, p, layers);
 }
@@ -516,7 +653,7 @@ std::vector<MemoryUse> memory_per_gpu(const TransformerModel& m, const ParallelP
         return fmt::format("{:.4g} parameters x {:g} B{}", params, each,
                            split ? fmt::format(" / {} ranks", p.shards()) : "");
     };
-    const double count = run.layers.dense + run.layers.expert;
+    const double count = run.layers.all();
     std::vector<MemoryUse> out = {
         {"weights", use.weights, shared(weight_bytes(p, bytes), p.zero >= 3)},
         {"gradients", use.gradients, shared(gradient_bytes(p, bytes), p.zero >= 2)},
@@ -560,14 +697,21 @@ double attended_tokens(const TransformerModel& m, std::int64_t sequence_length) 
 double forward_flops_per_token(const TransformerModel& m, std::int64_t sequence_length) {
     const LayerParameters layer = layer_parameters(m);
     const double h = static_cast<double>(m.hidden);
-    const double experts = static_cast<double>(m.expert_layers());
-    const double layers = static_cast<double>(m.layers);
+    const LayerCounts layers = count_layers(m);
+    const double attends = layers.with(Mixer::attention);
     const double active = layer.shared + static_cast<double>(m.topk) * (m.glu ? 3 : 2) * h *
                                              static_cast<double>(m.expert_ffn);
     const double attention =
         2 * attended_tokens(m, sequence_length) * (m.query_width() + m.value_width());
-    return 2 * (layers * layer.attention + (layers - experts) * layer.ffn + experts * active) +
-           layers * attention + 2 * h * static_cast<double>(m.vocab);
+    const StateMixer& state = m.state;
+    // Megatron's counts of a state's update, as remembered of its source.
+    const double update =
+        (state.delta_rule ? 8 : 7) * state.width() * static_cast<double>(state.size);
+    const double matrices = h * (state.inputs() + state.width());
+    return 2 * (attends * layer.attention + layers.with(FeedForward::dense) * layer.ffn +
+                layers.with(FeedForward::experts) * active) +
+           layers.with(Mixer::state) * (2 * matrices + update) + attends * attention +
+           2 * h * static_cast<double>(m.vocab);
 }
 
 }  // namespace railyard

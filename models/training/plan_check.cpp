@@ -72,6 +72,16 @@ void check_shards(const ParallelPlan& p, Problems& out) {
     }
 }
 
+// Ranks of a context take a state's heads instead of its tokens.
+void check_states(const StateMixer& state, const ParallelPlan& p, Problems& out) {
+    const std::int64_t ranks = p.tensor * p.context;
+    if (state.heads == 0 || state.heads % ranks == 0) return;
+    out.push_back({p.context > 1 ? "context" : "tensor",
+                   fmt::format("{} heads with a state don't divide by {}{}", state.heads,
+                               p.context > 1 ? "tensor x context = " : "tensor = ", ranks),
+                   valid_divisors(state.heads)});
+}
+
 void check_split(const TransformerModel& m, const ParallelPlan& p, Problems& out) {
     if (p.pipeline == 1 || layers_split(m, p)) return;
     if (!p.stage_layers.empty()) {
@@ -170,6 +180,7 @@ std::vector<PlanProblem> plan_problems(const TransformerModel& m, const Parallel
              fmt::format("{} attention heads don't divide by tensor = {}", m.heads, p.tensor),
              valid_divisors(m.heads)});
     }
+    check_states(m.state, p, out);
     check_split(m, p, out);
     check_sequence(p, out);
     check_experts(m, p, out);

@@ -71,6 +71,34 @@ struct LayerWork {
     double total() const { return forward.total() + recompute.total() + backward.total(); }
 };
 
+// What a token's state is multiplied with, by tensor cores, and what is moved for that. Tokens of a chunk meet
+// each other in products as attention's, without exponentials; a chunk's state is written and read by the next
+// one's, forward alone and in the sum of all before.
+void state_seconds(const StateMixer& state, const ParallelPlan& p, const Gpu& gpu, LayerWork& out) {
+    constexpr double kernels = 5;
+    constexpr double state_bytes = 12;  // of an element in 32 bits: written, summed up, read
+    const double chunk = static_cast<double>(state.chunk);
+    const double size = static_cast<double>(state.size);
+    // Multiply-adds of a token.
+    double products = chunk * state.key_width() + (chunk + 2 * size) * state.width();
+    if (state.delta_rule) {
+        // Each token's values and keys are solved for those of the tokens before it, in a triangle.
+        const double heads = static_cast<double>(state.heads);
+        products = heads * chunk * (3 * size + chunk / 3) + (2 * chunk + 3 * size) * state.width();
+    }
+    const double t = static_cast<double>(p.tensor);
+    const double tokens = p.rank_tokens() / t;
+    const double flops = 2 * products * tokens;
+    const double bytes = (activation_element_bytes * 2 * (state.width() + state.key_width()) +
+                          state_bytes * size * state.width() / chunk) *
+                         tokens;
+    const double rate = gpu.sustained_flops() * state.kernel_efficiency;
+    const double forward =
+        std::max(flops / rate, memory_seconds(gpu, bytes)) + kernels * seconds(gpu.kernel_gap);
+    out.forward.attention = forward;
+    out.backward.attention = 2.5 * forward;  // the states once more, and two products for each
+}
+
 void attention_seconds(const TransformerModel& m, const ParallelPlan& p, const Gpu& gpu,
                        LayerWork& out) {
     const double t = static_cast<double>(p.tensor);
@@ -201,6 +229,22 @@ double gathered_width(const ParallelPlan& p) {
     return narrow ? element_bytes(p.precision) : activation_element_bytes;
 }
 
+// Ranks of a context split a state's heads instead of its tokens: all of these to those that have the heads, and
+// back. Forward; backward as often.
+double context_exchange_seconds(const StateMixer& state, const ParallelPlan& p,
+                                Communicators& groups) {
+    double sum = 0;
+    for (const double width : {state.inputs(), state.width()}) {
+        const double bytes =
+            p.rank_tokens() * width / static_cast<double>(p.tensor) * activation_element_bytes;
+        groups.note(
+            {CallPurpose::context, Collective::all_to_all, p.replica_stride(), p.context, bytes});
+        sum += seconds(Collective::all_to_all,
+                       groups.of(Collective::all_to_all, p.replica_stride(), p.context), bytes);
+    }
+    return sum;
+}
+
 void expert_collectives(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
                         LayerWork& out) {
     const double t = static_cast<double>(p.tensor);
@@ -216,8 +260,9 @@ void expert_collectives(const TransformerModel& m, const ParallelPlan& p, Commun
 }
 
 void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
-                          bool experts, LayerWork& out, Ending& ending) {
+                          LayerKind kind, LayerWork& out, Ending& ending) {
     const Gpu& gpu = groups.node().gpu;
+    const bool experts = kind.experts();
     const double tokens = p.rank_tokens();
     const double bytes = tokens * static_cast<double>(m.hidden) * activation_element_bytes;
     const double copies = static_cast<double>(m.topk) * p.imbalance();
@@ -237,8 +282,9 @@ void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, Comm
                                        : seconds(Collective::all_reduce, group, size);
         };
         const double gathered = bytes * gathered_width(p) / activation_element_bytes;
-        double each_way = exchange(bytes, gathered);
-        if (!m.parallel_block && !(experts && p.fold_experts)) {
+        double each_way = kind.mixer != Mixer::none ? exchange(bytes, gathered) : 0;
+        const bool feeds = kind.feed_forward != FeedForward::none;
+        if (feeds && !m.parallel_block && !(experts && p.fold_experts)) {
             each_way +=
                 experts ? exchange(copies * bytes, copies * bytes) : exchange(bytes, gathered);
         }
@@ -252,10 +298,12 @@ void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, Comm
         const double last =
             seconds(p.sequence_parallel ? Collective::reduce_scatter : Collective::all_reduce,
                     group, bytes);
-        ending.tensor = out.forward.tensor * last / each_way;
+        if (each_way > 0) ending.tensor = out.forward.tensor * last / each_way;
         out.backward.tensor = visible(out.backward.multiplications);
     }
-    if (p.context > 1) {
+    if (p.context > 1 && kind.mixer == Mixer::state) {
+        out.forward.context = out.backward.context = context_exchange_seconds(m.state, p, groups);
+    } else if (p.context > 1 && kind.mixer == Mixer::attention) {
         const double gather = context_gather_seconds(m, p, groups);
         const auto visible = [&](double time, double attention) {
             return p.overlap_context ? exposed_seconds(gpu, time, {attention}) : time;
@@ -307,7 +355,11 @@ void attention_matrices(const TransformerModel& m, const ParallelPlan& p, LayerS
             2 * (query + latent) + 4 * q / t;  // their norms; queries and keys put together
         sum.kernels += 8;
     } else {
-        linear(tokens, (q + 2 * m.kv_width()) / t, h);
+        linear(tokens, ((m.attention_gate ? 2 : 1) * q + 2 * m.kv_width()) / t, h);
+    }
+    if (m.attention_gate) {
+        sum.moved += 3 * q / t;
+        sum.kernels += 1;
     }
     sum.part(recompute_attention, linear(tokens, h, m.value_width() / t));
     if (p.adapter_rank > 0) {
@@ -317,6 +369,16 @@ void attention_matrices(const TransformerModel& m, const ParallelPlan& p, LayerS
         sum.moved += 4 * h;  // their inputs go through dropout, their outputs are added
         sum.kernels += 8;
     }
+}
+
+void state_matrices(const StateMixer& state, double hidden, const ParallelPlan& p, LayerSum& sum) {
+    const double t = static_cast<double>(p.tensor);
+    const double tokens = p.rank_tokens();
+    sum.linear(tokens, state.inputs() / t, hidden);
+    sum.part(recompute_attention, sum.linear(tokens, hidden, state.width() / t));
+    // The convolution reads and writes; a norm reads what the states give and its gate.
+    sum.moved += (2 * state.conv_width() + 3 * state.width()) / t;
+    sum.kernels += 4;
 }
 
 void feed_forward_matrices(const TransformerModel& m, const ParallelPlan& p, const Gpu& gpu,
@@ -359,11 +421,12 @@ void feed_forward_matrices(const TransformerModel& m, const ParallelPlan& p, con
 
 // Gradients of shared weights leave at once; others are added to those of the microbatches before.
 double accumulation_seconds(const TransformerModel& m, const ParallelPlan& p, const Gpu& gpu,
-                            bool experts) {
+                            LayerKind kind) {
     if (p.zero >= 3 || p.adapter_rank > 0) return 0;
-    const LayerParameters parameters = layer_parameters(m);
-    double weights = parameters.attention + (experts ? parameters.shared : parameters.ffn);
-    if (experts) weights += parameters.routed / static_cast<double>(p.expert);
+    LayerParameters parameters = layer_parameters(m);
+    parameters.dense_vectors = parameters.expert_vectors = 0;
+    double weights = common_parameters(parameters, kind);
+    if (kind.experts()) weights += parameters.routed / static_cast<double>(p.expert);
     return memory_seconds(gpu, gpu.accumulation_traffic * weights / static_cast<double>(p.tensor));
 }
 
@@ -404,28 +467,35 @@ void recompute(const ParallelPlan& p, const Gpu& gpu, bool experts, double again
 }
 
 LayerWork layer_work(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
-                     bool experts) {
+                     LayerKind kind) {
     const Gpu& gpu = groups.node().gpu;
+    const bool experts = kind.experts();
     LayerWork out;
     LayerSum sum(gpu, p, out);
     const double width =
         static_cast<double>(m.hidden) / (p.sequence_parallel ? static_cast<double>(p.tensor) : 1);
-    sum.moved = gpu.elementwise_traffic * width * (m.parallel_block ? 0.5 : 1);
-    attention_matrices(m, p, sum);
-    feed_forward_matrices(m, p, gpu, experts, sum);
+    const double share = kind.parts() / 2;  // of a whole layer's norms and sums
+    sum.moved = gpu.elementwise_traffic * width * (m.parallel_block ? 0.5 : share);
+    sum.kernels = share * plain_kernels;
+    if (kind.mixer == Mixer::attention) attention_matrices(m, p, sum);
+    if (kind.mixer == Mixer::state) {
+        state_matrices(m.state, static_cast<double>(m.hidden), p, sum);
+    }
+    if (kind.feed_forward != FeedForward::none) feed_forward_matrices(m, p, gpu, experts, sum);
     // Scales and casts are kernels of their own, two for each product.
-    if (p.precision != Precision::bf16) sum.kernels += 2 * (experts ? 6 : 4);
+    if (p.precision != Precision::bf16) sum.kernels += 2 * (experts ? 2 + 4 * share : 4 * share);
     double elementwise = activation_element_bytes * p.rank_tokens() * sum.moved;
     elementwise += cast_bytes(p.precision) * sum.linear.inputs();
     out.forward.elementwise =
         memory_seconds(gpu, elementwise) + sum.kernels * seconds(gpu.kernel_gap);
     out.backward.elementwise =
-        1.5 * out.forward.elementwise + accumulation_seconds(m, p, gpu, experts);
-    attention_seconds(m, p, gpu, out);
+        1.5 * out.forward.elementwise + accumulation_seconds(m, p, gpu, kind);
+    if (kind.mixer == Mixer::attention) attention_seconds(m, p, gpu, out);
+    if (kind.mixer == Mixer::state) state_seconds(m.state, p, gpu, out);
     // A sum reads two activations and writes one.
     Ending ending{sum.last,
                   memory_seconds(gpu, 3 * activation_element_bytes * p.rank_tokens() * width)};
-    collectives_of_layer(m, p, groups, experts, out, ending);
+    collectives_of_layer(m, p, groups, kind, out, ending);
     // A GPU that finishes a layer before the framework has launched the next one waits for it.
     // Its launch time is that of a plain layer; one with more kernels takes as much longer. Where launches
     // block, none is made while a kernel runs, and all of that time is waited for.
@@ -444,7 +514,7 @@ LayerWork layer_work(const TransformerModel& m, const ParallelPlan& p, Communica
 // ---- one step ----------------------------------------------------------------------------------------
 
 struct Stage {
-    StageLayers layers;
+    LayerCounts layers;
     LayerWork work;   // one microbatch through the layers
     double head = 0;  // and through the output matrix and the loss, there and back
     double total() const { return work.total() + head; }
@@ -482,11 +552,17 @@ void wait_for_offload(const TransformerModel& m, const ParallelPlan& p, const Gp
 // One layer of each kind that the model has.
 struct Layers {
     Layers(const TransformerModel& m, const ParallelPlan& p, Communicators& groups) {
-        if (m.expert_layers() < m.layers) dense = layer_work(m, p, groups, false);
-        if (m.expert_layers() > 0) expert = layer_work(m, p, groups, true);
+        const LayerCounts counts = with_further(m);
+        for (std::size_t i = 0; i < LayerKind::kinds; ++i) {
+            if (counts.of[i] > 0) of[i] = layer_work(m, p, groups, LayerKind::of(i));
+        }
     }
-    LayerWork dense;
-    LayerWork expert;
+    static LayerCounts with_further(const TransformerModel& m) {
+        LayerCounts counts = count_layers(m);
+        counts[m.further_layer()] += static_cast<double>(m.mtp_layers);
+        return counts;
+    }
+    std::array<LayerWork, LayerKind::kinds> of;
 };
 
 Stage stage_of(const TransformerModel& m, const ParallelPlan& p, const Gpu& gpu,
@@ -494,21 +570,22 @@ Stage stage_of(const TransformerModel& m, const ParallelPlan& p, const Gpu& gpu,
     Stage stage;
     stage.layers = run.layers;
     const bool last = run.first == p.pipeline - 1;
-    const double all = run.layers.dense + run.layers.expert;
+    const double all = run.layers.all();
     const double recomputed =
         p.recompute == Recompute::full && p.recompute_layers > 0
             ? std::min(1.0, static_cast<double>(p.recompute_layers) / std::max(1.0, all))
             : 1;
-    for (const auto& [count, layer] : {std::pair(run.layers.dense, &layers.dense),
-                                       std::pair(run.layers.expert, &layers.expert)}) {
-        stage.work.forward.add(count, layer->forward);
-        stage.work.recompute.add(count * recomputed, layer->recompute);
-        stage.work.backward.add(count, layer->backward);
+    for (std::size_t i = 0; i < LayerKind::kinds; ++i) {
+        const double count = run.layers.of[i];
+        if (count == 0) continue;
+        stage.work.forward.add(count, layers.of[i].forward);
+        stage.work.recompute.add(count * recomputed, layers.of[i].recompute);
+        stage.work.backward.add(count, layers.of[i].backward);
     }
     if (last) {
         // Each further token has a layer, two norms and a matrix of its own, and the same loss.
         const double further = static_cast<double>(m.mtp_layers);
-        const LayerWork& layer = m.experts > 0 ? layers.expert : layers.dense;
+        const LayerWork& layer = layers.of[m.further_layer().index()];
         stage.work.forward.add(further, layer.forward);
         stage.work.recompute.add(further, layer.recompute);
         stage.work.backward.add(further, layer.backward);
@@ -554,10 +631,10 @@ double buckets_of(const ParallelPlan& p, double parameters) {
 
 // One exchange of all gradients, and one of all weights.
 Exchange exchange_seconds(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
-                          const ParameterBytes& bytes, const StageLayers& stage) {
+                          const ParameterBytes& bytes, const LayerCounts& stage) {
     const bool frozen = p.adapter_rank > 0;
     const RankParameters params = rank_parameters(m, p, stage);
-    const double layers = std::max(1.0, stage.dense + stage.expert);
+    const double layers = std::max(1.0, stage.all());
     // Gathers of one parameter after another run over one channel, which has one NIC.
     const std::int64_t NICs = p.zero >= 3 && !p.flat_parameters ? 1 : 0;
     const double gradient_bytes = p.zero >= 3 || !p.reduce_in_fp32 ? bytes.weight : bytes.gradient;
@@ -625,7 +702,7 @@ DataParallel data_parallel(const TransformerModel& m, const ParallelPlan& p, Com
     const bool frozen = p.adapter_rank > 0;
     if (p.replica_ranks() == 1 || (frozen && p.zero < 3)) return {};
     const Gpu& gpu = groups.node().gpu;
-    const double layers = std::max(1.0, stage.layers.dense + stage.layers.expert);
+    const double layers = std::max(1.0, stage.layers.all());
     const auto [once, bare] = exchange_seconds(m, p, groups, bytes, stage.layers);
     const double passes = static_cast<double>(p.microbatches());
     const LayerWork& work = stage.work;
@@ -680,7 +757,7 @@ double boundary_seconds(const TransformerModel& m, const ParallelPlan& p, Commun
 }
 
 double optimizer_seconds(const TransformerModel& m, const ParallelPlan& p, const Gpu& gpu,
-                         const StageLayers& layers, double optimizer_traffic) {
+                         const LayerCounts& layers, double optimizer_traffic) {
     if (p.adapter_rank > 0) return 0;
     const RankParameters params = rank_parameters(m, p, layers);
     const double shards = static_cast<double>(p.shards());
@@ -698,16 +775,16 @@ PassOutline outline_of(const Pass& pass, std::vector<CollectiveCall> calls) {
 
 // Backward, keys and values are gathered again and their gradients go home.
 LayerOutline layer_outline(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
-                           bool experts) {
+                           LayerKind kind) {
     std::vector<CollectiveCall> calls;
     groups.note_calls(&calls);
-    const LayerWork work = layer_work(m, p, groups, experts);
+    const LayerWork work = layer_work(m, p, groups, kind);
     groups.note_calls(nullptr);
     std::vector<CollectiveCall> back;
     std::vector<CollectiveCall> again;
     for (const CollectiveCall& call : calls) {
         back.push_back(call);
-        if (call.purpose == CallPurpose::context) {
+        if (call.purpose == CallPurpose::context && kind.mixer == Mixer::attention) {
             back.push_back(call);
             back.back().collective = Collective::reduce_scatter;
         }
@@ -727,8 +804,10 @@ StepOutline step_outline(const TransformerModel& m, const ParallelPlan& p, Commu
                          const ParameterBytes& bytes, double optimizer_traffic) {
     const Gpu& gpu = groups.node().gpu;
     StepOutline out;
-    if (m.expert_layers() < m.layers) out.dense = layer_outline(m, p, groups, false);
-    if (m.experts > 0) out.expert = layer_outline(m, p, groups, true);
+    const LayerCounts counts = Layers::with_further(m);
+    for (std::size_t i = 0; i < LayerKind::kinds; ++i) {
+        if (counts.of[i] > 0) out.layers[i] = layer_outline(m, p, groups, LayerKind::of(i));
+    }
     out.head_s = head_seconds(m, p, gpu);
     out.boundary_bytes = boundary_bytes(m, p);
     const bool exchanged = p.replica_ranks() > 1 && (p.adapter_rank == 0 || p.zero >= 3);
@@ -755,8 +834,8 @@ CriticalPath critical_path(const TransformerModel& m, const ParallelPlan& p, Com
     const Stage& stage = pipeline.slowest;
     const LayerWork& work = stage.work;
     const double count = static_cast<double>(p.microbatches());
-    const double passes = count * (stage.layers.dense + stage.layers.expert);
-    const double expert_passes = count * stage.layers.expert;
+    const double passes = count * stage.layers.all();
+    const double expert_passes = count * stage.layers.with(FeedForward::experts);
     const auto sum = [](const LayerWork& w, double Pass::*part) {
         return w.forward.*part + w.recompute.*part + w.backward.*part;
     };

@@ -72,8 +72,9 @@ struct StageOutline {
     double from_host_s = 0;  // and to come back, behind its backward pass
 };
 struct StepOutline {
-    LayerOutline dense;
-    LayerOutline expert;
+    // Of the kinds that the model has.
+    std::array<LayerOutline, LayerKind::kinds> layers;
+    const LayerOutline& layer(LayerKind kind) const { return layers[kind.index()]; }
     double head_s = 0;  // of the last stage, there and back; once more for each further token
     double boundary_bytes = 0;
     std::vector<StageOutline> stages;

@@ -373,6 +373,7 @@ def case_verify_training_runs_as_people_write_them(program, folder):
     for one, other in (({**grace, "gpus": 72, "global_batch": 288, "nvlink_domain": 36}, {**grace, "gpus": 72, "global_batch": 288}),
                        ({**eight, "precision": "fp8_rowwise"}, eight),
                        ({"notes": "5 of 6 layers sliding window 1024"}, {}),
+                       ({**MIXTURE, "notes": "MoE every 2nd layer"}, MIXTURE),
                        ({"gpu": "A100-PCIe-80GB", "tp": 8}, {"gpu": "A100-80GB", "tp": 8})):
         rows, stderr = trainings(program, folder, one, other)
         check(len(rows) == 2 and rows[0]["simulated"] != rows[1]["simulated"], f"{one}\n{other}: {rows} {stderr}")
@@ -380,8 +381,8 @@ def case_verify_training_runs_as_people_write_them(program, folder):
 
 def case_verify_training_runs_that_can_not_be_said(program, folder):
     for run, said in (({"gpu": "H200 NVL"}, "gpu: the catalogue has no node with this card"),
-                      ({"notes": "hybrid Mamba"}, "notes: layers that are neither attention nor feed-forward"),
-                      ({**MIXTURE, "notes": "MoE every 2nd layer"}, "notes: a mixture that skips layers"),
+                      ({"notes": "hybrid Mamba"}, "notes: no column says what states these layers have"),
+                      ({**MIXTURE, "notes": "MoE in every layer but the last"}, "notes: a mixture in each so many-th layer"),
                       ({"notes": "3 of 5 layers sliding window 1024"}, "notes: one layer of so many that sees all"),
                       ({"precision": "mxfp4"}, "precision: no word of it says"),
                       ({"metric": "time_to_train_min"}, "metric: nothing is held to 'time_to_train_min' here")):

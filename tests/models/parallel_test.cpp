@@ -63,7 +63,10 @@ TEST_CASE_FIXTURE(Split, "a mixture's FLOPs are those of the parameters that a t
         // token attends to one.
         const std::int64_t rows = (m.tied_embedding ? 0 : m.vocab) + m.learned_positions;
         const double met = active_parameter_count(m) - static_cast<double>(rows * m.hidden);
-        CHECK(forward_flops_per_token(m, 1) == doctest::Approx(2 * met).epsilon(0.005));
+        // States are updated without parameters.
+        const double updates = count_layers(m).with(Mixer::state) * (m.state.delta_rule ? 8 : 7) *
+                               m.state.width() * static_cast<double>(m.state.size);
+        CHECK(forward_flops_per_token(m, 1) == doctest::Approx(2 * met + updates).epsilon(0.005));
     }
 }
 
@@ -102,7 +105,7 @@ TEST_CASE_FIXTURE(Split,
     ParallelPlan eight = one;
     eight.expert = 8;
     const double routed =
-        layer_parameters(mixture).routed * static_cast<double>(mixture.expert_layers());
+        layer_parameters(mixture).routed * count_layers(mixture).with(FeedForward::experts);
     CHECK(memory(mixture, one, "weights") - memory(mixture, eight, "weights") ==
           doctest::Approx(2 * routed * 7 / 8));
     CHECK(part(mixture, one, "expert all-to-all") == 0);
@@ -325,15 +328,15 @@ TEST_CASE_FIXTURE(Split, "layers of the ends may be given, and the fullest stage
     REQUIRE(layers_split(m, p));
     const std::vector<StageRun> runs = stage_runs(m, p);
     REQUIRE(runs.size() == 3);
-    CHECK(runs[0].layers == StageLayers{3, 0});
+    CHECK(runs[0].layers == LayerCounts{{3, 0}});
     CHECK(runs[1].first == 1);
     CHECK(runs[1].count == 14);
-    CHECK(runs[1].layers == StageLayers{0, 4});
-    CHECK(runs[2].layers == StageLayers{0, 2});
+    CHECK(runs[1].layers == LayerCounts{{0, 4}});
+    CHECK(runs[2].layers == LayerCounts{{0, 2}});
     p.first_stage_layers = p.last_stage_layers = 0;
     p.pipeline = 21;  // two dense layers, then one with two others, then three with experts each
     REQUIRE(layers_split(m, p));
-    CHECK(stage_runs(m, p)[1].layers == StageLayers{1, 2});
+    CHECK(stage_runs(m, p)[1].layers == LayerCounts{{1, 2}});
     for (const PathPart& part : path(m, p)) {
         if (part.name == "matrix multiplications") {
             CHECK(part.count == 3 * static_cast<double>(p.microbatches()));

@@ -6,38 +6,11 @@
 #include <cmath>
 #include <numeric>
 
-#include "models/training/training.h"
+#include "tests/models/stack.h"
 
 using namespace railyard;
 
 namespace {
-
-struct Stack : StandaloneCatalogue {
-    ParameterBytes bytes = read_parameter_bytes(catalogue);
-
-    Node node(const char* name, const char* software = nullptr) {
-        Node out = read_node(catalogue, name);
-        if (software != nullptr) run_software(read_software(catalogue, software, out.gpu), out);
-        return out;
-    }
-    double part(const TransformerModel& m, const ParallelPlan& p, const Node& n,
-                std::string_view name) {
-        const CollectiveConstants constants = read_collective_constants(catalogue, n);
-        Communicators groups(constants, n);
-        double sum = 0;
-        for (const PathPart& each : critical_path(m, p, groups, bytes, 30)) {
-            if (name.empty() || each.name == name) sum += each.seconds;
-        }
-        return sum;
-    }
-    double memory(const TransformerModel& m, const ParallelPlan& p, const Node& n,
-                  std::string_view name) {
-        for (const MemoryUse& use : memory_per_gpu(m, p, bytes, n.gpu)) {
-            if (use.component == name) return use.bytes;
-        }
-        return -1;
-    }
-};
 
 ParallelPlan on_64() {
     ParallelPlan p;
@@ -128,7 +101,7 @@ TEST_CASE_FIXTURE(Stack, "folded experts are whole: their tensor collectives are
     CHECK(part(m, folded, n, "tensor-parallel collectives") <
           0.6 * part(m, split, n, "tensor-parallel collectives"));
     // Eight experts on eight ranks: one whole expert each, or a quarter of one on 32.
-    const StageLayers layers{0, static_cast<double>(m.layers)};
+    const LayerCounts layers{{0, static_cast<double>(m.layers)}};
     CHECK(rank_parameters(m, folded, layers).routed ==
           doctest::Approx(4 * rank_parameters(m, split, layers).routed));
     CHECK(plan_problems(m, folded).empty());
@@ -259,7 +232,7 @@ TEST_CASE_FIXTURE(Stack, "activations on the host leave the GPU and wait for the
     const TransformerModel m = read_model(catalogue, "llama3_70b");
     Node n = node("dgx_h100");
     ParallelPlan p = on_64();
-    const StageLayers all{static_cast<double>(m.layers), 0};
+    const LayerCounts all{{static_cast<double>(m.layers)}};
     const auto activations = [&](std::int64_t layers) {
         p.offload_layers = layers;
         return memory(m, p, n, "activations");

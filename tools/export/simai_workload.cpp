@@ -49,9 +49,7 @@ class SimaiWorkload {
 
   private:
     void check() const;
-    std::int64_t layers() const {
-        return static_cast<std::int64_t>(stage_->run.layers.dense + stage_->run.layers.expert);
-    }
+    std::int64_t layers() const { return static_cast<std::int64_t>(stage_->run.layers.all()); }
     void exchange(CallPurpose purpose, const char* name, const char* of_experts);
     void layer(const std::string& name, const LayerOutline& layer);
     std::vector<RowMessage> messages(const std::vector<CollectiveCall>& calls) const;
@@ -141,11 +139,11 @@ std::string SimaiWorkload::text() {
     exchange(CallPurpose::weights, "grad_gather", "moe_grad_norm1");
     exchange(CallPurpose::gradients, "grad_param_comm", "moe_grad_norm2");
     row(simai_row("grad_param_compute", 0, {}, stage_->optimizer_s, {}, {}));
-    const auto dense = static_cast<std::int64_t>(stage_->run.layers.dense);
     for (std::int64_t microbatch = 0; microbatch < p_.microbatches(); ++microbatch) {
         for (std::int64_t i = 0; i < layers(); ++i) {
-            layer(fmt::format("{}{}", i < dense ? "layer" : "moelayer", i),
-                  i < dense ? outline.dense : outline.expert);
+            const LayerKind kind = s_.model.layer(i);
+            layer(fmt::format("{}{}", kind.experts() ? "moelayer" : "layer", i),
+                  outline.layer(kind));
         }
         if (p_.offload_layers > 0) {
             row(simai_row("offload", stage_->to_host_s, {}, stage_->from_host_s, {}, {}));

@@ -126,6 +126,7 @@ class RankStep {
           stage_(rank / plan.pipeline_stride() % plan.pipeline) {
         const auto& stages = outline.stages;
         here_ = &*std::find_if(stages.begin(), stages.end(), [&](const StageOutline& each) {
+            first_layer_ += layers_on(each.run) * std::min(each.run.count, stage_ - each.run.first);
             return stage_ < each.run.first + each.run.count;
         });
         slow_down(network);
@@ -151,9 +152,10 @@ class RankStep {
 
     // Layers of a virtual stage: numbers from `first` on, of the stage's; further tokens' come last.
     std::pair<std::int64_t, std::int64_t> layers_of(std::int64_t chunk) const;
-    std::int64_t own_layers() const {
-        return static_cast<std::int64_t>(here_->run.layers.dense + here_->run.layers.expert);
+    static std::int64_t layers_on(const StageRun& run) {  // of each of its stages
+        return static_cast<std::int64_t>(run.layers.all());
     }
+    std::int64_t own_layers() const { return layers_on(here_->run); }
     const LayerOutline& layer_at(std::int64_t number) const;
     bool last_of_all(std::int64_t chunk) const {
         return stage_ == p_.pipeline - 1 && chunk == p_.interleave - 1;
@@ -185,6 +187,7 @@ class RankStep {
     ProcessGroups& groups_;
     double piecewise_;  // share of a collective in pieces that can hide
     std::int64_t stage_;
+    std::int64_t first_layer_ = 0;  // of its stage, among all
     const StageOutline* here_;
     Kernels slow_;  // how much longer they take beside gradients and weights
     double slow_now_ = 1;
@@ -264,8 +267,9 @@ RankStep::Kernels RankStep::kernels_of(const StageOutline& stage) const {
         out.forward += count * work(layer.forward);
         out.backward += count * (work(layer.recompute) + work(layer.backward));
     };
-    add(outline_.dense, stage.run.layers.dense);
-    add(outline_.expert, stage.run.layers.expert);
+    for (std::size_t i = 0; i < LayerKind::kinds; ++i) {
+        add(outline_.layers[i], stage.run.layers.of[i]);
+    }
     if (stage.run.first + stage.run.count == p_.pipeline) {
         const double head = outline_.head_s * static_cast<double>(1 + m_.mtp_layers);
         out.forward += head / 3;
@@ -310,9 +314,7 @@ std::pair<std::int64_t, std::int64_t> RankStep::layers_of(std::int64_t chunk) co
 
 const LayerOutline& RankStep::layer_at(std::int64_t number) const {
     const bool further = number >= own_layers();
-    const bool dense =
-        further ? m_.experts == 0 : number < static_cast<std::int64_t>(here_->run.layers.dense);
-    return dense ? outline_.dense : outline_.expert;
+    return outline_.layer(further ? m_.further_layer() : m_.layer(first_layer_ + number));
 }
 
 // ZeRO-3: the layer waits for its weights, which come beside the one before it.
@@ -469,8 +471,8 @@ std::string RankStep::trace() {
 
 StepOutline slowed_by_hidden(StepOutline outline, const ParallelPlan& plan,
                              Communicators& network) {
-    for (LayerOutline* layer : {&outline.dense, &outline.expert}) {
-        for (PassOutline* pass : {&layer->forward, &layer->recompute, &layer->backward}) {
+    for (LayerOutline& layer : outline.layers) {
+        for (PassOutline* pass : {&layer.forward, &layer.recompute, &layer.backward}) {
             slow_layer(*pass, plan, network);
         }
     }
