@@ -9,6 +9,7 @@ Figures that are known from elsewhere are checked below. Where ../shared/formats
 every file of others that is in it is tried, too (samples.py).
 """
 
+import json
 import pathlib
 import re
 import subprocess
@@ -20,10 +21,24 @@ import samples
 FOLDER = pathlib.Path(__file__).resolve().parent
 # What the models' own pages say, in 1e9.
 PARAMETERS = {"hf_qwen3_8b": 8.19, "hf_qwen3_235b": 235, "hf_deepseek_v3": 671, "hf_mixtral_8x7b": 46.7,
-              "hf_gemma_7b": 8.54, "hf_gpt_oss_120b": 116.8, "hf_llama_checked": 8.03}
+              "hf_gemma_7b": 8.54, "hf_gpt_oss_120b": 116.8, "hf_llama_checked": 8.03, "hf_nemotron_h_8b": 8.1,
+              "hf_llama4_maverick": 400, "hf_qwen3_next": 80}
 
 # Cases that make parts of scenarios.
 PARTS = ("hf_", "tt_", "slurm_", "ev_", "jobs_", "mg_", "net_", "sonic_", "xid_", "node_", "nic_", "ki_steps", "ki_jitter")
+
+
+def of_families(railyard):
+    """A model of each family (a line of families.jsonl): its config.json, and the 1e9 parameters that are printed of it."""
+    for line in (FOLDER / "families.jsonl").read_text().splitlines():
+        model = json.loads(line)
+        with tempfile.TemporaryDirectory() as folder:
+            config = pathlib.Path(folder) / "config.json"
+            config.write_text(json.dumps(model["config"], indent=1))
+            _, out, err = run(railyard, ["import", "huggingface", str(config), "--sequence-length", "4096", "--name", "mine"])
+        count = re.search(r"has ([\d.e+]+) parameters", out)
+        if not count or abs(float(count[1]) / 1e9 / model["published"] - 1) > 0.01:
+            yield f"{model['name']}: {count and count[1]} parameters, expected {model['published']}e9\n{err}"
 
 
 def run(railyard, arguments):
@@ -105,6 +120,9 @@ def main():
         for problem in problems(railyard, case, "--update" in sys.argv[2:]):
             print(problem)
             wrong += 1
+    for problem in of_families(railyard):
+        print(problem)
+        wrong += 1
     tried = 0
     for problem in samples.problems(railyard):
         tried += problem is None

@@ -1,73 +1,17 @@
-// config.json of Hugging Face's transformers: the shape of a model. Facts that are not in the file but in
-// the Python class of its model_type are written here by type, and said beside the value.
+// config.json of Hugging Face's transformers: the shape of a model. What is not in the file but in the Python
+// class of its model_type is said beside the value.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "tools/import/huggingface_families.h"
 #include "tools/import/importers.h"
 #include "tools/import/json_tree.h"
 
 namespace railyard {
 
 namespace {
-
-// What a model_type is, beyond what its file says.
-struct Family {
-    const char* type;
-    const char* experts = nullptr;     // the key that counts them; none: dense
-    const char* expert_ffn = nullptr;  // their width
-    bool dense_ffn = true;             // intermediate_size is the width of dense layers
-    bool latent = false;               // multi-head latent attention
-    bool head_dim = false;             // the file must say it: it is not hidden / heads
-    bool tied = false;                 // tie_word_embeddings, where the file does not say
-    bool bias = false;                 // all linear layers have one
-};
-constexpr Family families[] = {
-    {.type = "llama"},
-    {.type = "mistral"},
-    {.type = "qwen2"},
-    {.type = "qwen3", .head_dim = true},
-    {.type = "gemma", .head_dim = true, .tied = true},
-    {.type = "gemma2", .head_dim = true, .tied = true},
-    {.type = "gemma3_text", .head_dim = true, .tied = true},
-    {.type = "mixtral",
-     .experts = "num_local_experts",
-     .expert_ffn = "intermediate_size",
-     .dense_ffn = false},
-    {.type = "qwen3_moe",
-     .experts = "num_experts",
-     .expert_ffn = "moe_intermediate_size",
-     .dense_ffn = false,
-     .head_dim = true},
-    {.type = "deepseek_v3",
-     .experts = "n_routed_experts",
-     .expert_ffn = "moe_intermediate_size",
-     .latent = true},
-    {.type = "gpt_oss",
-     .experts = "num_local_experts",
-     .expert_ffn = "intermediate_size",
-     .dense_ffn = false,
-     .head_dim = true,
-     .bias = true},
-};
-
-// Keys of layers that are no transformer's.
-constexpr const char* foreign_keys[] = {"linear_num_key_heads",
-                                        "full_attention_interval",
-                                        "mamba_d_state",
-                                        "mamba_d_conv",
-                                        "mamba_num_heads",
-                                        "ssm_cfg",
-                                        "ssm_state_size",
-                                        "state_size",
-                                        "attn_layer_period",
-                                        "attn_layer_indices",
-                                        "block_types",
-                                        "hybrid_override_pattern",
-                                        "lru_width",
-                                        "layers_block_type",
-                                        "mamba_expand"};
 
 class HuggingFace : private Importer {
   public:
@@ -80,7 +24,12 @@ class HuggingFace : private Importer {
     void add_attention();
     void add_feed_forward();
     void add_experts();
-    void add_deepseek_layers();
+    void add_shared_experts();
+    void add_delta_rule();
+    void add_mamba();
+    void add_lightning();
+    void add_attention_every(const char* key);
+    void add_pattern();
     void add_embedding();
     void add_length();
     void add_window();
@@ -88,12 +37,15 @@ class HuggingFace : private Importer {
     void check_weights(const std::string& path);
     void say_left_out();
 
+    // By its own name or an older one, on the top or in a part's table. A null is none.
+    const Member* member(const char* key) const;
     const Value* find(const char* key) const {
-        const Value* value = root_->find(key);
-        return value != nullptr && value->kind != Value::Kind::other ? value : nullptr;
+        const Member* found = member(key);
+        return found != nullptr ? &found->value : nullptr;
     }
     std::string origin(const char* key) const {
-        return fmt::format("{}:{}: {}", file_, root_->find(key)->at.line, key);
+        const Member& found = *member(key);
+        return fmt::format("{}:{}: {}", file_, found.value.at.line, found.key);
     }
     void error(const Value* at, const char* key, const std::string& message,
                const std::string& help = {}) {
@@ -110,8 +62,28 @@ class HuggingFace : private Importer {
 
     Document document_;
     const Value* root_ = nullptr;
-    const Family* family_ = nullptr;
+    const HuggingFaceFamily* family_ = nullptr;
 };
+
+const Member* HuggingFace::member(const char* key) const {
+    const auto in = [](const Value& table, std::string_view name) -> const Member* {
+        const auto found = std::ranges::find(table.members, name, &Member::key);
+        const bool there = found != table.members.end() && found->value.kind != Value::Kind::other;
+        return there ? &*found : nullptr;
+    };
+    std::vector<const Value*> tables = {root_};
+    for (const char* part : {"attn_config", "ffn_config"}) {
+        if (const Value* table = root_->find(part)) tables.push_back(table);
+    }
+    for (const Value* table : tables) {
+        if (const Member* found = in(*table, key)) return found;
+        for (const HuggingFaceAlias& each : huggingface_aliases) {
+            if (std::string_view(each.key) != key) continue;
+            if (const Member* found = in(*table, each.alias)) return found;
+        }
+    }
+    return nullptr;
+}
 
 std::int64_t HuggingFace::count(const char* key, bool zero_too) {
     const Value* value = find(key);
@@ -145,21 +117,24 @@ void HuggingFace::copy(const char* ours, const char* key, bool zero_too) {
 
 void HuggingFace::find_family() {
     const Value* inner = find("text_config");
+    if (inner == nullptr) inner = find("llm_config");
     if (inner != nullptr && inner->kind == Value::Kind::table) {
-        part_.note("Of a model of text and other things, its text part alone.");
         root_ = inner;
     }
-    refuse_foreign_layers();
+    if (root_ == inner || find("vision_config") != nullptr) {
+        part_.note("Of a model of text and other things, its text part alone.");
+    }
     const Value* type = find("model_type");
     if (type == nullptr || type->kind != Value::Kind::string) {
         return error(type, "model_type", "is missing: it says what the other keys mean",
                      "is this the config.json of a transformers model?");
     }
     std::vector<std::string> known;
-    for (const Family& family : families) {
+    for (const HuggingFaceFamily& family : huggingface_families) {
         known.emplace_back(family.type);
         if (type->text == family.type) family_ = &family;
     }
+    refuse_foreign_layers();
     if (family_ == nullptr && diagnostics_.ok()) {
         error(type, "model_type", fmt::format("'{}' is not known here", type->text),
               suggest(type->text, known));
@@ -173,15 +148,18 @@ void HuggingFace::refuse_foreign_layers() {
               what + ": the model is no plain transformer, and no entry can say its layers",
               "give job.step.time, which you have measured, in place of job.model");
     };
-    for (const char* key : foreign_keys) {
+    for (const char* key : huggingface_foreign_keys) {
         if (const Value* found = find(key)) {
-            return refuse(*found, key, "is of layers with states or linear attention");
+            return refuse(*found, key, "is of layers with states of another kind");
         }
     }
     const Value* layers = find("layer_types");
     if (layers == nullptr) return;
+    const bool linear =
+        family_ == nullptr || family_->lightning || find("linear_num_value_heads") != nullptr;
     for (const Value& layer : layers->items) {
-        if (layer.text != "full_attention" && layer.text != "sliding_attention") {
+        if (layer.text != "full_attention" && layer.text != "sliding_attention" &&
+            layer.text != "chunked_attention" && !(linear && layer.text == "linear_attention")) {
             return refuse(*layers, "layer_types", fmt::format("layers of type '{}'", layer.text));
         }
     }
@@ -200,7 +178,12 @@ void HuggingFace::add_attention() {
         }
         return;
     }
-    if (find("num_key_value_heads") != nullptr) {
+    const Value* grouped = find("new_decoder_architecture");  // Falcon's
+    if (grouped != nullptr && grouped->integer != 0) {
+        copy("kv_heads", "num_kv_heads");
+    } else if (is_set("multi_query")) {
+        part_.whole("kv_heads", 1, origin("multi_query"));
+    } else if (find("num_key_value_heads") != nullptr) {
         copy("kv_heads", "num_key_value_heads");
     } else {
         part_.left_out("num_key_value_heads: each head has keys of its own, as in the class");
@@ -213,8 +196,14 @@ void HuggingFace::add_attention() {
 }
 
 void HuggingFace::add_feed_forward() {
+    if (find("linear_num_value_heads") != nullptr) add_delta_rule();
+    if (family_->lightning) add_lightning();
+    if (std::string_view(family_->type) == "nemotron_h") add_mamba();
     if (family_->experts != nullptr) {
         add_experts();
+    } else if (family_->ffn_over_hidden > 0 && find("intermediate_size") == nullptr) {
+        part_.whole("ffn", family_->ffn_over_hidden * count("hidden_size"),
+                    fmt::format("{} hidden sizes, as in the class", family_->ffn_over_hidden));
     } else {
         copy("ffn", "intermediate_size");
     }
@@ -222,37 +211,39 @@ void HuggingFace::add_feed_forward() {
     if (act == nullptr) act = find("hidden_activation");
     const std::string from = act != nullptr
                                  ? fmt::format("{}:{}: {}, gated", file_, act->at.line, act->text)
-                                 : fmt::format("every {} has gated layers", family_->type);
-    part_.value("glu", "true", from);
+                                 : fmt::format("every {} has {} layers", family_->type,
+                                               family_->gated ? "gated" : "ungated");
+    part_.value("glu", family_->gated ? "true" : "false", from);
 }
 
 void HuggingFace::add_experts() {
     copy("experts", family_->experts);
-    copy("topk", "num_experts_per_tok");
+    copy("topk", family_->topk);
     copy("expert_ffn", family_->expert_ffn);
-    if (family_->latent) return add_deepseek_layers();
-    // A layer here and there without experts is nothing that an entry can say.
-    const Value* step = find("decoder_sparse_step");
-    if (step != nullptr && step->integer != 1) {
-        error(step, "decoder_sparse_step", "expected 1: experts in every layer");
-    }
+    if (family_->shared_width != nullptr) add_shared_experts();
+    if (family_->shared != nullptr) copy("shared_experts", family_->shared, true);
     const Value* dense = find("mlp_only_layers");
     if (dense != nullptr && !dense->items.empty()) {
         error(dense, "mlp_only_layers", "expected none: experts in every layer");
     }
-    if (std::string_view(family_->expert_ffn) != "intermediate_size" && find("intermediate_size")) {
-        part_.note("{} is not used: every layer has experts.", origin("intermediate_size"));
-    }
-}
-
-void HuggingFace::add_deepseek_layers() {
-    copy("shared_experts", "n_shared_experts", true);
-    copy("dense_layers", "first_k_dense_replace", true);
-    copy("dense_ffn", "intermediate_size");
-    const Value* every = find("moe_layer_freq");
-    if (every != nullptr && every->integer != 1) {
-        error(every, "moe_layer_freq",
+    const Value* frequency = find("moe_layer_freq");
+    if (frequency != nullptr && frequency->integer != 1) {
+        error(frequency, "moe_layer_freq",
               "expected 1: experts in every layer after the first dense ones");
+    }
+    const Value* step = find("decoder_sparse_step");
+    if (find("interleave_moe_layer_step") != nullptr) {
+        copy("experts_every", "interleave_moe_layer_step");
+        copy("dense_ffn", "intermediate_size_mlp");
+    } else if (step != nullptr && step->integer != 1) {
+        copy("experts_every", "decoder_sparse_step");
+        copy("dense_ffn", "intermediate_size");
+    } else if (family_->dense_first != nullptr) {
+        copy("dense_layers", family_->dense_first, true);
+        copy("dense_ffn", "intermediate_size");
+    } else if (std::string_view(family_->expert_ffn) != "intermediate_size" &&
+               find("intermediate_size")) {
+        part_.note("{} is not used: every layer has experts.", origin("intermediate_size"));
     }
     const Value* predicted = find("num_nextn_predict_layers");
     if (predicted != nullptr && predicted->integer > 0) {
@@ -263,8 +254,97 @@ void HuggingFace::add_deepseek_layers() {
     }
 }
 
+// As so many of the others.
+void HuggingFace::add_shared_experts() {
+    const std::int64_t width = count(family_->shared_width);
+    const std::int64_t each = count(family_->expert_ffn);
+    if (width == 0 || each == 0) return;
+    if (width % each != 0) {
+        return error(find(family_->shared_width), family_->shared_width,
+                     fmt::format("expected a multiple of {} = {}", family_->expert_ffn, each));
+    }
+    part_.whole("shared_experts", width / each, origin(family_->shared_width));
+}
+
+// Qwen3-Next: the gated delta rule, and each so many-th layer with gated attention.
+void HuggingFace::add_delta_rule() {
+    copy("state_heads", "linear_num_value_heads");
+    copy("state_head_dim", "linear_value_head_dim");
+    copy("state_size", "linear_key_head_dim");
+    copy("state_groups", "linear_num_key_heads");
+    copy("state_conv", "linear_conv_kernel_dim");
+    part_.value("state_chunk", "64", "the kernels' own, as in flash-linear-attention");
+    part_.value("delta_rule", "true", fmt::format("every {}", family_->type));
+    part_.value("attention_gate", "true", fmt::format("every {}", family_->type));
+    add_attention_every("full_attention_interval");
+}
+
+// MiniMax-01: each head has a state as wide as its keys.
+void HuggingFace::add_lightning() {
+    for (const char* ours : {"state_heads", "state_groups"}) copy(ours, "num_attention_heads");
+    for (const char* ours : {"state_head_dim", "state_size"}) copy(ours, "head_dim");
+    part_.value("state_chunk", "256", "block_size of the class");
+    add_attention_every("attn_type_list");
+}
+
+// By its list, else as `key` says.
+void HuggingFace::add_attention_every(const char* key) {
+    const char* list = find("layer_types") ? "layer_types" : "attn_type_list";
+    if (const std::int64_t every = full_layer_every(); every > 0) {
+        part_.whole("attention_every", every, origin(list));
+    } else if (find(list) != nullptr) {
+        error(find(list), list, "expected full attention in each so many-th layer, and no other");
+    } else {
+        copy("attention_every", key);
+    }
+}
+
+// Nemotron-H: Mamba 2, attention, feed-forward and experts as layers of their own.
+void HuggingFace::add_mamba() {
+    add_pattern();
+    copy("state_heads", "mamba_num_heads");
+    copy("state_head_dim", "mamba_head_dim");
+    copy("state_size", "ssm_state_size");
+    copy("state_groups", "n_groups");
+    copy("state_conv", "conv_kernel");
+    copy("state_chunk", "chunk_size");
+}
+
+void HuggingFace::add_pattern() {
+    constexpr const char* key = "hybrid_override_pattern";
+    const Value* pattern = find(key);
+    if (pattern == nullptr || pattern->kind != Value::Kind::string) {
+        return error(pattern, key, "is missing: it says what each layer is");
+    }
+    const std::size_t other = pattern->text.find_first_not_of("M*-E");
+    if (other != std::string::npos) {
+        return error(pattern, key,
+                     fmt::format("expected M, *, - and E, found '{}'", pattern->text[other]));
+    }
+    part_.value("layer_pattern", fmt::format("\"{}\"", pattern->text), origin(key));
+    if (pattern->text.find('E') == std::string::npos) return;
+    copy("experts", "n_routed_experts");
+    copy("topk", "num_experts_per_tok");
+    copy("expert_ffn", "moe_intermediate_size");
+    const std::int64_t each = count("moe_intermediate_size");
+    const std::int64_t width =
+        count("moe_shared_expert_intermediate_size", true) * count("n_shared_experts", true);
+    if (each > 0 && width % each != 0) {
+        return error(find("moe_shared_expert_intermediate_size"),
+                     "moe_shared_expert_intermediate_size",
+                     fmt::format("expected a multiple of moe_intermediate_size = {}", each));
+    }
+    if (each > 0 && width > 0) {
+        part_.whole("shared_experts", width / each, origin("moe_shared_expert_intermediate_size"));
+    }
+}
+
 void HuggingFace::add_embedding() {
-    copy("vocab", "vocab_size");
+    if (family_->vocab > 0 && find("vocab_size") == nullptr) {
+        part_.whole("vocab", family_->vocab, fmt::format("the default of {}", family_->type));
+    } else {
+        copy("vocab", "vocab_size");
+    }
     const Value* tied = find("tie_word_embeddings");
     if (tied != nullptr && tied->kind == Value::Kind::boolean) {
         part_.value("tied_embedding", tied->integer != 0 ? "true" : "false",
@@ -275,8 +355,24 @@ void HuggingFace::add_embedding() {
         part_.left_out("tie_word_embeddings: {}, the default of {}",
                        family_->tied ? "true" : "false", family_->type);
     }
+    const auto of_type = [&](bool has, const char* ours, const char* what) {
+        if (has) part_.value(ours, "true", fmt::format("every {} has {}", family_->type, what));
+    };
+    of_type(family_->norm_bias, "norm_bias", "norms that shift");
+    const Value* residual = find("use_parallel_residual");
+    if (residual == nullptr) residual = find("parallel_attn");
+    if (residual != nullptr ? residual->integer != 0 : family_->parallel) {
+        part_.value("parallel_block", "true",
+                    residual != nullptr
+                        ? origin(find("parallel_attn") ? "parallel_attn" : "use_parallel_residual")
+                        : fmt::format("every {}", family_->type));
+    }
+    if (family_->positions != nullptr) {
+        part_.whole("learned_positions", count(family_->positions) + family_->more_positions,
+                    origin(family_->positions));
+    }
     if (family_->bias) {
-        part_.value("linear_bias", "true", fmt::format("every {} has biases", family_->type));
+        of_type(true, "linear_bias", "biases");
     } else if (is_set("attention_bias") || is_set("mlp_bias")) {
         part_.note("Biases of some linear layers only are not counted: far less than 1 %.");
     }
@@ -298,8 +394,15 @@ void HuggingFace::add_length() {
 // Every so-many-th layer looks at all tokens and no other; 0: they are not so regular, or not said.
 std::int64_t HuggingFace::full_layer_every() const {
     const Value* layers = find("layer_types");
-    if (layers == nullptr) return 0;
-    const auto is_full = [](const Value& layer) { return layer.text == "full_attention"; };
+    if (layers == nullptr) layers = find("attn_type_list");
+    const Value* pattern = find("sliding_window_pattern");
+    if (layers == nullptr && pattern != nullptr && pattern->kind == Value::Kind::integer) {
+        return pattern->integer;
+    }
+    if (layers == nullptr) return family_->full_every;
+    const auto is_full = [](const Value& layer) {
+        return layer.text == "full_attention" || layer.integer == 1;
+    };
     const auto first = std::find_if(layers->items.begin(), layers->items.end(), is_full);
     const std::int64_t every = 1 + (first - layers->items.begin());
     for (std::size_t i = 0; i < layers->items.size(); ++i) {
@@ -310,17 +413,30 @@ std::int64_t HuggingFace::full_layer_every() const {
 }
 
 void HuggingFace::add_window() {
+    if (find("attention_chunk_size") != nullptr) {
+        copy("window", "attention_chunk_size");
+        const std::int64_t chunk = count("attention_chunk_size");
+        if (options_.sequence_length && *options_.sequence_length > chunk) {
+            part_.note(
+                "{} = {} is written as a window: of longer sequences it looks at up to twice as "
+                "many tokens.",
+                origin("attention_chunk_size"), chunk);
+        }
+        if (const std::int64_t every = full_layer_every(); every > 0) {
+            return part_.whole("full_attention_every", every, origin("layer_types"));
+        }
+        return part_.whole("full_attention_every", 4, "every llama4_text without layer_types");
+    }
     const Value* window = find("sliding_window");
     const Value* used = find("use_sliding_window");
     if (window == nullptr || window->kind != Value::Kind::integer) return;
     if (used != nullptr && used->integer == 0) return;
-    if (std::string_view(family_->type) == "mistral" ||
-        std::string_view(family_->type) == "mixtral") {
-        return copy("window", "sliding_window");
-    }
+    if (family_->window_on_all) return copy("window", "sliding_window");
     if (const std::int64_t every = full_layer_every(); every > 1) {
         copy("window", "sliding_window");
-        return part_.whole("full_attention_every", every, origin("layer_types"));
+        const char* said = find("layer_types") ? "layer_types" : "sliding_window_pattern";
+        return part_.whole("full_attention_every", every,
+                           find(said) ? origin(said) : fmt::format("every {}", family_->type));
     }
     diagnostics_.warning(
         file_, window->at, "sliding_window",
@@ -379,11 +495,16 @@ void HuggingFace::run() {
     if (diagnostics_.ok()) find_family();
     diagnostics_.raise_if_any();
     part_.section("model." + options_.name);
-    const char* kind = family_->latent ? "moe_mla" : family_->experts ? "moe" : "dense";
+    const bool experts = family_->experts != nullptr || find("n_routed_experts") != nullptr;
+    const char* kind = family_->latent ? "moe_mla" : experts ? "moe" : "dense";
     part_.value("kind", fmt::format("\"{}\"", kind),
                 fmt::format("{} = {}", origin("model_type"), family_->type));
     add_attention();
     add_feed_forward();
+    if (find("linear_num_value_heads") || find("hybrid_override_pattern") || family_->lightning) {
+        part_.note(
+            "Layers with states are a roofline, whose rate is an estimate with a wide range.");
+    }
     add_embedding();
     add_length();
     add_window();
