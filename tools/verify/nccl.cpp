@@ -112,13 +112,24 @@ std::vector<double> rates_gbit(const std::string& text) {
 // NICs as a text counts them: "8x NDR400 IB", "4x100G". A generation of InfiniBand says the rate by itself
 // ("8x NDR"); the number in a product's name ("8x CX8 800G", "8x ConnectX-7 400G") is no rate.
 std::vector<CountedNics> counted_nics(const std::string& network) {
-    const std::string text = without_products(network);
+    std::string text = without_products(network);
     std::vector<CountedNics> out;
+    // Of several ports each, "8x 2x200G"; what all ports of a GPU have ("2x200G per GPU") counts nothing.
+    for (
+        const Found& nics : find_all(
+            text,
+            R"((\d{1,4})\s*(?:x|×)\s*[a-z]*\s*\(?(\d{1,2})\s*(?:x|×)\s*(\d{2,4})\s*(g\w*(?:/s)?)?)")) {
+        out.push_back({std::stoll(nics[1]), std::stod(nics[2]) * std::stod(nics[3]), nics[4]});
+    }
+    if (!out.empty()) return out;
+    text = without_pattern(text, R"(\([^()]*per gpu\))");
     for (
         const Found& nics : find_all(
             text,
             R"((\d{1,4})\s*(?:x|×)\s*(?:(?:ib|infiniband) )?[a-z]*\s*\(?(\d{1,4}(?:\.\d+)?)\s*(g\w*(?:/s)?)?)")) {
-        out.push_back({std::stoll(nics[1]), std::stod(nics[2]), nics[3]});
+        constexpr double least = 10;  // below it is no NIC's rate, but a number of something else
+        const double gbit = std::stod(nics[2]);
+        if (gbit >= least) out.push_back({std::stoll(nics[1]), gbit, nics[3]});
     }
     if (!out.empty()) return out;
     for (const Found& nics :
@@ -133,6 +144,24 @@ std::vector<CountedNics> counted_nics(const std::string& network) {
     return out;
 }
 
+// What the nodes have that a cloud rents out by such a name.
+std::string with_clouds_nics(std::string network) {
+    static const std::vector<std::pair<const char*, const char*>> clouds = {
+        {"p4d", "4x100G EFA v1"},         {"p5en", "16x200G EFA"},
+        {"p5e", "32x100G EFA"},           {"p5.", "32x100G EFA"},
+        {"a3-ultra", "8x400G RoCE"},      {"a3 ultra", "8x400G RoCE"},
+        {"a3-mega", "8x200G TCPXO"},      {"a3 mega", "8x200G TCPXO"},
+        {"a3-high", "4x200G TCPX"},       {"a3 high", "4x200G TCPX"},
+        {"nd h100 v5", "8x400G IB"},      {"nd h200 v5", "8x400G IB"},
+        {"nd a100 v4", "8x200G IB"},      {"ndm a100 v4", "8x200G IB"},
+        {"nd96isr_h100_v5", "8x400G IB"}, {"nd96amsr_a100_v4", "8x200G IB"}};
+    for (const auto& [name, nics] : clouds) {
+        if (mentions(network, name) && rates_gbit(without_products(network)).empty())
+            return lower_case(nics);
+    }
+    return network;
+}
+
 // Where no NICs are counted: as many as the node has. The text says what all have together ("3.2 Tbps") or
 // what each has ("IB NDR", "400G per GPU"); if it says nothing they are the node's own. Nothing for another
 // text.
@@ -143,6 +172,10 @@ std::vector<CountedNics> uncounted_nics(const std::string& network, const Node& 
     const std::string text = without_products(network);
     const std::vector<Found> names = find_all(text, R"(\b(edr|hdr|ndr|xdr) ?(?:\d{3})?\b)");
     const std::vector<double> rates = rates_gbit(text);
+    if (names.size() + rates.size() == 0 &&
+        mentions_any(text, {"ib", "infiniband", "roce", "spectrum", "tcpx", "nvls", "sharp"})) {
+        return {{node.nics, 0, ""}};
+    }
     if (names.size() > 1 || rates.size() > 1 || names.size() + rates.size() == 0) return {};
     const double of_name = names.empty() ? 0 : generation_gbit(names[0][1]);
     const double gbit = rates.empty() ? of_name : rates[0];
@@ -179,13 +212,19 @@ bool set_cloud_nics(Catalogue& catalogue, const std::string& network, Node& node
 
 // Sets the NICs that the network's column counts, "8x NDR400 IB" or "4x100G": so many Gbit/s each.
 void read_network(Catalogue& catalogue, const std::string& column, Node& node) {
-    const std::string network = lower_case(column);
+    const std::string network = with_clouds_nics(lower_case(column));
     std::vector<CountedNics> nics = counted_nics(network);
+    if (nics.empty() && mentions(network, "efa") && node.gpu.id.starts_with("a100")) {
+        nics = {{4, 100, ""}};  // all that it rents out with A100
+    }
     if (nics.empty() && set_cloud_nics(catalogue, network, node)) return;
     if (nics.empty()) nics = uncounted_nics(network, node);
     if (nics.size() != 1) {
         throw RowError{"network",
                        fmt::format("expected one kind of NIC, as in '8x400G', found '{}'", column)};
+    }
+    if (nics[0].gbit == 0 && mentions_any(network, {"roce", "spectrum", "tcpx"})) {
+        nics[0].gbit = 1e-9 * static_cast<double>(node.nic_line_rate.bits_per_second());
     }
     if (nics[0].gbit == 0) return;
     if (nics[0].unit.starts_with("gb/") && mentions(column, "GB/s")) {

@@ -184,13 +184,17 @@ class Storage {
     DataSupply limits_for(std::size_t index) {
         DataSupply supply;
         supply.store_bandwidth = limit(index, false).rate;
-        // Accelerators are added until the store is the limit. Where no other run shows it, it feeds this
-        // one.
+        // Accelerators are added until the store is the limit, and no further than the bound. Where no other run
+        // shows where that is, it is half-way; a few accelerators tell nothing, and are fed.
         if (std::isinf(supply.store_bandwidth)) {
+            constexpr std::int64_t few = 4;
             const Run& run = runs_[index];
             const DataFlow fed = loader(run, run.accelerators, std::nullopt).flow({});
-            supply.store_bandwidth =
-                std::max(fed.demand_bandwidth, reached(other_runs(index, false), run.clients));
+            const double unlimited = unlimited_[index] / 100;
+            const double share =
+                run.accelerators > few ? (utilisation_min(run) + unlimited) / (2 * unlimited) : 1;
+            supply.store_bandwidth = std::max(std::min(share, 1.0) * fed.demand_bandwidth,
+                                              reached(other_runs(index, false), run.clients));
         }
         if (runs_[index].opens_decide()) supply.opens_per_s = limit(index, true).rate;
         return supply;
