@@ -39,7 +39,7 @@ Errors errors_of(const std::vector<VerifiedRow>& rows) {
     return out;
 }
 
-// Rows with an interval, and how many of them contain the published value.
+// Rows with an interval of runs, and how many of them contain the published value.
 struct Inside {
     std::size_t rows = 0;
     std::size_t inside = 0;
@@ -48,8 +48,8 @@ struct Inside {
 Inside inside_of(const std::vector<VerifiedRow>& rows) {
     Inside out;
     for (const VerifiedRow& row : rows) {
-        out.rows += row.ci95 ? 1 : 0;
-        out.inside += row.ci95 && row.ci95->contains(row.published) ? 1 : 0;
+        out.rows += row.of_run ? 1 : 0;
+        out.inside += row.of_run && row.of_run->contains(row.published) ? 1 : 0;
     }
     return out;
 }
@@ -155,9 +155,9 @@ std::vector<std::vector<VerifiedRow>> by_quantity(const VerifiedTable& table) {
 }
 
 std::string interval_text(const VerifiedRow& row) {
-    if (!row.ci95) return "";
-    return fmt::format("{:.6g} to {:.6g}{}", row.ci95->low, row.ci95->high,
-                       row.ci95->contains(row.published) ? "" : ", outside");
+    if (!row.of_run) return "";
+    return fmt::format("{:.6g} to {:.6g}{}", row.of_run->low, row.of_run->high,
+                       row.of_run->contains(row.published) ? "" : ", outside");
 }
 
 std::string percent_text(double share) {
@@ -171,8 +171,7 @@ std::string short_name(const VerifiedTable& table) {
 }
 
 std::string rows_text(const std::vector<VerifiedTable>& tables) {
-    Table rows(
-        {"table", "row", "quantity", ">published", ">simulated", ">error", "interval, 95 %"});
+    Table rows({"table", "row", "quantity", ">published", ">simulated", ">error", "95 % of runs"});
     for (const VerifiedTable& table : tables) {
         for (const VerifiedRow& row : table.expressed) {
             rows.add({short_name(table), row.row, row.quantity,
@@ -209,7 +208,7 @@ std::string coverage_text(const std::vector<VerifiedTable>& tables) {
     for (const VerifiedTable& table : tables) {
         const Inside inside = inside_of(table.expressed);
         if (inside.rows == 0) continue;
-        out += fmt::format("{}: {} of {} inside the interval of 95 %\n", short_name(table),
+        out += fmt::format("{}: {} of {} inside where 95 % of runs are\n", short_name(table),
                            inside.inside, inside.rows);
     }
     for (const VerifiedTable& table : tables) {
@@ -260,6 +259,7 @@ std::string verified_json(const std::vector<VerifiedTable>& tables) {
             }
             if (row.memory_capacity > 0) rows.back()["fits"] = row.fits();
             if (row.ci95) rows.back()["ci95"] = {row.ci95->low, row.ci95->high};
+            if (row.of_run) rows.back()["runs_95"] = {row.of_run->low, row.of_run->high};
         }
         const Errors e = errors_of(table.expressed);
         summary[table.name] = {{"rows", table.rows},
@@ -270,7 +270,7 @@ std::string verified_json(const std::vector<VerifiedTable>& tables) {
                                {"worst", e.worst}};
         if (!table.tolerances.empty()) summary[table.name]["outside"] = table.outside();
         const Inside inside = inside_of(table.expressed);
-        if (inside.rows > 0) summary[table.name]["inside_ci95"] = inside.inside;
+        if (inside.rows > 0) summary[table.name]["inside_runs_95"] = inside.inside;
         if (const Coverage c = coverage_of(table.expressed); c.rows > 0) {
             summary[table.name]["inside_50"] = c.half;
             summary[table.name]["inside_90"] = c.nine_tenths;

@@ -87,6 +87,19 @@ struct RowRun {
     std::optional<std::size_t> base = {};
 };
 
+// Where 95 % of runs are. Few replicas say it by their deviation.
+Interval interval_of_a_run(std::vector<double> replicas) {
+    constexpr std::size_t many = 40;
+    if (replicas.size() < many) {
+        const Summary all = summarise(replicas);
+        const double n = static_cast<double>(all.count);
+        const double half = student_t_quantile(0.975, n - 1) * all.deviation * std::sqrt(1 + 1 / n);
+        return {all.mean - half, all.mean + half};
+    }
+    std::ranges::sort(replicas);
+    return {sorted_quantile(replicas, 0.025), sorted_quantile(replicas, 0.975)};
+}
+
 class TableRuns {
   public:
     TableRuns(const CsvTable& table, const Description& description, const VerifyOptions& options,
@@ -453,13 +466,16 @@ void TableRuns::finish(const RowRun& row) {
             }
             return value(chosen, name);
         });
-        // A mean of replicas by itself has an interval, which a limit is not asked to be in.
+        // A mean of replicas by itself has intervals, which a limit is not asked to be in.
         const bool alone = e->as == Published::figure && simulated.names().size() == 1 &&
                            simulated.names()[0] == simulated.text();
         if (alone && is_metric(simulated.text()) && !row.columns.has(simulated.text())) {
             const Summary summary = best->summary(metric(simulated.text()));
             const double half = summary.ci95.half_width();
-            if (half > 0 && std::isfinite(half)) out.ci95 = summary.ci95;
+            if (half > 0 && std::isfinite(half)) {
+                out.ci95 = summary.ci95;
+                out.of_run = interval_of_a_run(best->values[metric(simulated.text())]);
+            }
         }
         if (!row.software.empty()) add_step(row, *best, out);
         if (!std::isfinite(out.simulated)) {

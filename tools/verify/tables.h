@@ -23,7 +23,9 @@ struct VerifiedRow {
     double simulated = 0;
     Published as = Published::figure;
     std::optional<Interval> ci95 = {};  // of what is simulated, where that is a sample's mean
-    std::string software = {};          // the stack that ran it, where one did
+    std::optional<Interval> of_run =
+        {};                     // and where 95 % of single runs are, as what is published is one
+    std::string software = {};  // the stack that ran it, where one did
     double half = 0;  // the share that half of such rows are said to be within; 0: nothing is said
     double nine_tenths = 0;                                  // and nine in ten
     std::vector<std::pair<std::string, double>> parts = {};  // of what is simulated, in seconds
