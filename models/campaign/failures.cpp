@@ -308,6 +308,7 @@ void FailureReader::read() {
     if (keys.profile != "none" && !top_.describing()) {
         s_.causes = read_failure_profile(catalogue_, keys.profile, s_.node.gpu.generation,
                                          s_.job.gpus_per_node);
+        s_.of_another_cluster = true;
     }
     const CauseContext context{s_.job.gpus_per_node, s_.job.nodes, s_.world != nullptr,
                                top_.has("cost"),     part_names(), network_part_kinds()};

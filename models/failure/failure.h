@@ -40,7 +40,8 @@ std::vector<FailureCause> read_failure_profile(Catalogue& catalogue, const std::
 
 // [failures], but for what its nodes have.
 struct FailuresSpec {
-    bool failures = true;  // false: nothing fails
+    bool failures = true;             // false: nothing fails
+    bool of_another_cluster = false;  // rates of a profile
     std::vector<FailureCause> causes;
 };
 

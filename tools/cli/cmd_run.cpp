@@ -315,6 +315,20 @@ void print_estimates(const std::vector<EstimateEffect>& effects, std::size_t rea
         table.text(), read_count, effects.size());
 }
 
+// What another cluster's failure rates leave open of a share of the time: what failures take of it, more or less.
+ModelError with_borrowed_rates(const ModelError& error, const ModelError& rates,
+                               const CampaignResult& r) {
+    const double kept = r.mean("ettr");
+    if (rates.nine_tenths == 0 || !(kept > 0)) return error;
+    const double lost =
+        r.mean("interruptions") *
+        (r.mean("lost_work_per_interruption") + r.mean("recovery_per_interruption")) /
+        r.mean("wall_time");
+    if (!(lost > 0)) return error;
+    return {std::hypot(error.half, rates.half * lost / kept),
+            std::hypot(error.nine_tenths, rates.nine_tenths * lost / kept)};
+}
+
 // Which metrics have an interval of prediction. An error of the step is one of what is not productive in it:
 // the wide side, goodput then goes as MFU does.
 std::vector<Question> run_questions(const Scenario& s, const CampaignResult& r) {
@@ -335,10 +349,16 @@ std::vector<Question> run_questions(const Scenario& s, const CampaignResult& r) 
                                              : "a measured step (job.step.time), or the software's "
                                                "name (job.software)";
     StandaloneCatalogue own = s.open_catalogue();
-    ask("goodput", step, measure);
-    ask("ettr", read_model_error(own.catalogue, "ettr"), "a run of its kind");
+    const ModelError rates =
+        s.of_another_cluster ? read_model_error(own.catalogue, "interruptions") : ModelError{};
+    ask("goodput", with_borrowed_rates(step, rates, r), measure);
+    ask("ettr", with_borrowed_rates(read_model_error(own.catalogue, "ettr"), rates, r),
+        "the cluster's own failures (import xid, slurm_events)");
+    if (s.of_another_cluster) {
+        ask("interruptions", rates, "the cluster's own failures (import xid, slurm_events)", false);
+    }
     if (!s.model.name.empty()) {
-        ask("mfu", step, measure);
+        ask("mfu", with_borrowed_rates(step, rates, r), measure);
         ask("mfu_step", step, measure);
     }
     if (!s.stages.empty()) {
@@ -524,7 +544,10 @@ void print_answer(const RunArguments& args, const Scenario& scenario, const Camp
         std::vector<ShowNumber> show;
         for (const Predicted& answer : prediction->answers) {
             const bool time = answer.name.ends_with("_time");
-            show.emplace_back([time](double v) { return time ? time_text(v) : percent(v); });
+            const bool count = answer.name == "interruptions";
+            show.emplace_back([time, count](double v) {
+                return count ? fmt::format("{:.3g}", v) : time ? time_text(v) : percent(v);
+            });
         }
         print_prediction(*prediction, show);
         constexpr std::int64_t replicas_enough = 8;
