@@ -60,8 +60,8 @@ constexpr Reference references[] = {
     {"optics", "price_ref_800g", "price"},
 };
 
-// Keys whose text is for people, or judged where it is used: it may be anything, and may be missing. Other keys
-// take the words that the catalogue's own entries use.
+// Keys whose text is for people, or judged where it is used: it may be anything, and may be missing. Other
+// keys take the words that the catalogue's own entries use.
 constexpr const char* free_texts[] = {"name",      "vendor",       "cpu",
                                       "asic",      "pcie",         "note",
                                       "seed_name", "protocol",     "failure_behaviour",

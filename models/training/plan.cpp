@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <tuple>
 #include <utility>
 
 namespace railyard {
@@ -62,152 +61,6 @@ const std::vector<std::string>& expert_dispatch_names() {
     return names;
 }
 
-namespace {
-
-constexpr double count_tolerance = 0.01;
-
-// False when it has said what is wrong with the letters.
-bool check_pattern(Catalogue& c, const TransformerModel& m) {
-    const auto wrong = [&](std::initializer_list<const char*> keys, const std::string& message) {
-        c.error("model", m.name, keys, message);
-        return false;
-    };
-    const std::string& pattern = m.layer_pattern;
-    const std::size_t other = pattern.find_first_not_of("M*-E");
-    if (other != std::string::npos) {
-        return wrong(
-            {"layer_pattern"},
-            fmt::format("expected a letter for each layer: M for a state, * attention, - a "
-                        "dense feed-forward, E experts; found '{}'",
-                        pattern[other]));
-    }
-    if (std::ssize(pattern) != m.layers) {
-        return wrong({"layer_pattern", "layers"},
-                     fmt::format("{} letters for {} layers", pattern.size(), m.layers));
-    }
-    for (const auto& [letter, key, missing] : {std::tuple('M', "state_heads", m.state.heads == 0),
-                                               std::tuple('E', "experts", m.experts == 0)}) {
-        if (missing && pattern.find(letter) != std::string::npos) {
-            return wrong({"layer_pattern", key},
-                         fmt::format("has '{}', but there are none", letter));
-        }
-    }
-    for (const char* key : {"attention_every", "experts_every", "dense_layers"}) {
-        if (c.has("model", m.name, key)) {
-            return wrong({key, "layer_pattern"}, "the letters say which layers these are");
-        }
-    }
-    return true;
-}
-
-// What no model's shape is, and what the entry's own count of parameters says against its shape.
-void check_shape(Catalogue& c, const TransformerModel& m) {
-    const std::string& name = m.name;
-    const auto wrong = [&](std::initializer_list<const char*> keys, const std::string& message) {
-        c.error("model", name, keys, message);
-    };
-    const bool own_width = c.has("model", name, "head_dim") || m.kv_rank > 0;
-    if (!own_width && m.hidden % m.heads != 0) {
-        return wrong({"heads", "hidden"},
-                     fmt::format("a hidden size of {} has no {} equal heads", m.hidden, m.heads));
-    }
-    if (m.heads % m.kv_heads != 0) {
-        return wrong(
-            {"kv_heads", "heads"},
-            fmt::format("{} heads don't divide into {} groups, one for each key-value head",
-                        m.heads, m.kv_heads));
-    }
-    if (m.topk > m.experts) {
-        return wrong({"topk", "experts"}, fmt::format("a token goes to {} experts, of which there "
-                                                      "are {}",
-                                                      m.topk, m.experts));
-    }
-    if (m.dense_layers > m.layers) {
-        return wrong({"dense_layers", "layers"},
-                     fmt::format("{} dense layers, of {} in all", m.dense_layers, m.layers));
-    }
-    if (m.state.heads > 0 && m.state.heads % m.state.groups != 0) {
-        return wrong({"state_groups", "state_heads"},
-                     fmt::format("{} heads with a state don't divide into {} groups", m.state.heads,
-                                 m.state.groups));
-    }
-    if (!m.layer_pattern.empty() && !check_pattern(c, m)) return;
-    const std::pair<const char*, double> counts[] = {{"params", parameter_count(m)},
-                                                     {"active_params", active_parameter_count(m)}};
-    for (const auto& [key, derived] : counts) {
-        // The count of an entry whose shape is another now is that of another model.
-        const bool of_this = c.overrides("model", name, key) || !c.overrides("model", name);
-        if (!c.has("model", name, key) || !of_this) continue;
-        const auto printed = static_cast<double>(c.integer("model", name, key));
-        if (std::abs(printed - derived) <= count_tolerance * derived) continue;
-        wrong({key}, fmt::format("{:.6g} parameters, but the model's shape has {:.6g}: layers, "
-                                 "hidden, ffn, experts and the like decide, the count is a check",
-                                 printed, derived));
-    }
-}
-
-}  // namespace
-
-TransformerModel read_model(Catalogue& c, const std::string& name) {
-    const auto count = [&](const char* key, std::int64_t otherwise) {
-        return c.has("model", name, key) ? c.integer("model", name, key) : otherwise;
-    };
-    const auto flag = [&](const char* key) {
-        return c.has("model", name, key) && c.flag("model", name, key);
-    };
-    TransformerModel m;
-    m.name = name;
-    m.layers = c.integer("model", name, "layers");
-    m.hidden = c.integer("model", name, "hidden");
-    m.heads = c.integer("model", name, "heads");
-    m.kv_heads = count("kv_heads", m.heads);
-    m.query_rank = count("q_lora_rank", 0);
-    m.kv_rank = count("kv_lora_rank", 0);
-    m.rotary_dim = count("qk_rope_head_dim", 0);
-    m.head_dim = c.has("model", name, "qk_nope_head_dim")
-                     ? c.integer("model", name, "qk_nope_head_dim") + m.rotary_dim
-                     : count("head_dim", m.hidden / std::max<std::int64_t>(1, m.heads));
-    m.value_dim = count("v_head_dim", m.head_dim);
-    m.vocab = c.integer("model", name, "vocab");
-    m.sequence_length = c.integer("model", name, "sequence_length");
-    m.glu = c.flag("model", name, "glu");
-    m.tied_embedding = c.flag("model", name, "tied_embedding");
-    m.linear_bias = flag("linear_bias");
-    m.norm_bias = flag("norm_bias");
-    m.learned_positions = count("learned_positions", 0);
-    m.parallel_block = flag("parallel_block");
-    m.window = count("window", 0);
-    m.full_attention_every = count("full_attention_every", 0);
-    m.attention_gate = flag("attention_gate");
-    if (c.has("model", name, "state_heads")) {
-        m.state = {.heads = c.integer("model", name, "state_heads"),
-                   .head_dim = c.integer("model", name, "state_head_dim"),
-                   .size = c.integer("model", name, "state_size"),
-                   .groups = c.integer("model", name, "state_groups"),
-                   .conv = count("state_conv", 0),
-                   .chunk = c.integer("model", name, "state_chunk"),
-                   .delta_rule = flag("delta_rule"),
-                   .kernel_efficiency = c.number("step_model", "all", "state_kernel_efficiency")};
-        m.attention_every = count("attention_every", 0);
-    }
-    if (c.has("model", name, "layer_pattern")) {
-        m.layer_pattern = c.text("model", name, "layer_pattern");
-    }
-    m.mtp_layers = count("mtp_layers", 0);
-    m.experts = count("experts", 0);
-    m.ffn = count("ffn", count("dense_ffn", 0));
-    if (m.experts > 0) {
-        m.topk = c.integer("model", name, "topk");
-        m.nodes_per_token = count("nodes_per_token_limit", 0);
-        m.shared_experts = count("shared_experts", 0);
-        m.expert_ffn = count("expert_ffn", m.ffn);
-        m.dense_layers = count("dense_layers", 0);
-        m.experts_every = count("experts_every", 1);
-    }
-    check_shape(c, m);
-    return m;
-}
-
 std::string split_text(const ParallelPlan& p) {
     return fmt::format("TP {}{} x PP {} x DP {}{}", p.tensor,
                        p.context > 1 ? fmt::format(" x CP {}", p.context) : "", p.pipeline, p.data,
@@ -222,129 +75,6 @@ ParameterBytes read_parameter_bytes(Catalogue& c) {
                   c.number("bytes_per_param", "", "adam_m") +
                   c.number("bytes_per_param", "", "adam_v");
     return b;
-}
-
-LayerParameters layer_parameters(const TransformerModel& m) {
-    const double h = static_cast<double>(m.hidden);
-    const double gates = m.glu ? 2 : 1;
-    const double experts = static_cast<double>(m.experts);
-    const double query = static_cast<double>(m.query_rank);
-    const double latent = static_cast<double>(m.kv_rank);
-    LayerParameters out;
-    out.attention = m.value_width() * h;
-    if (m.kv_rank > 0) {
-        out.attention += query > 0 ? (h + m.query_width()) * query : h * m.query_width();
-        out.attention += h * (latent + static_cast<double>(m.rotary_dim));
-        out.attention +=
-            latent * (static_cast<double>(m.heads * (m.head_dim - m.rotary_dim)) + m.value_width());
-    } else {
-        out.attention += h * ((m.attention_gate ? 2 : 1) * m.query_width() + 2 * m.kv_width());
-    }
-    const StateMixer& state = m.state;
-    // Each head has its decay, the step in front of it and, without the delta rule, what it adds of its input.
-    // A convolution has a bias where it joins all that is written.
-    out.state = h * (state.inputs() + state.width()) +
-                state.conv_width() * static_cast<double>(state.conv + (state.delta_rule ? 0 : 1)) +
-                static_cast<double>(state.heads) * (state.delta_rule ? 2 : 3) + state.width();
-    out.ffn = (gates + 1) * h * static_cast<double>(m.ffn);
-    const double expert_ffn = static_cast<double>(m.expert_ffn);
-    const double expert = (gates + 1) * h * expert_ffn;
-    out.routed = experts * expert;
-    out.shared = static_cast<double>(m.shared_experts) * expert + h * experts;
-
-    const double norms = (m.norm_bias ? 2 : 1) * (2 * h + query + latent);
-    out.dense_vectors = out.expert_vectors = norms;
-    if (m.linear_bias) {
-        const auto feed_forward = [&](double width) { return gates * width + h; };
-        const double attention = m.query_width() + 2 * m.kv_width() + h;
-        out.dense_vectors += attention + feed_forward(static_cast<double>(m.ffn));
-        out.expert_vectors +=
-            attention + experts + static_cast<double>(m.shared_experts) * feed_forward(expert_ffn);
-        out.routed += experts * feed_forward(expert_ffn);
-    }
-    return out;
-}
-
-double outer_parameters(const TransformerModel& m) {
-    const double rows = (m.tied_embedding ? 1 : 2) * static_cast<double>(m.vocab) +
-                        static_cast<double>(m.learned_positions) + (m.norm_bias ? 2 : 1);
-    return rows * static_cast<double>(m.hidden);
-}
-
-double common_parameters(const LayerParameters& each, LayerKind kind) {
-    const double mixers[] = {each.attention, each.state, 0};
-    const double feed_forward[] = {each.ffn, each.shared, 0};
-    const double vectors = kind.experts() ? each.expert_vectors : each.dense_vectors;
-    return mixers[static_cast<std::size_t>(kind.mixer)] +
-           feed_forward[static_cast<std::size_t>(kind.feed_forward)] + vectors * kind.parts() / 2;
-}
-
-namespace {
-
-double common_parameters(const LayerParameters& each, const LayerCounts& layers) {
-    double sum = 0;
-    for (std::size_t i = 0; i < LayerKind::kinds; ++i) {
-        if (layers.of[i] > 0) sum += layers.of[i] * common_parameters(each, LayerKind::of(i));
-    }
-    return sum;
-}
-
-}  // namespace
-
-double parameter_count(const TransformerModel& m) {
-    const LayerParameters layer = layer_parameters(m);
-    const LayerCounts layers = count_layers(m);
-    return common_parameters(layer, layers) + layers.with(FeedForward::experts) * layer.routed +
-           outer_parameters(m);
-}
-
-double active_parameter_count(const TransformerModel& m) {
-    if (m.experts == 0) return parameter_count(m);
-    const double unused = layer_parameters(m).routed * static_cast<double>(m.experts - m.topk) /
-                          static_cast<double>(m.experts);
-    return parameter_count(m) - count_layers(m).with(FeedForward::experts) * unused;
-}
-
-LayerKind TransformerModel::layer(std::int64_t number) const {
-    if (!layer_pattern.empty()) {
-        switch (layer_pattern[static_cast<std::size_t>(number)]) {
-            case 'M':
-                return {Mixer::state, FeedForward::none};
-            case '*':
-                return {Mixer::attention, FeedForward::none};
-            case 'E':
-                return {Mixer::none, FeedForward::experts};
-            default:
-                return {Mixer::none, FeedForward::dense};
-        }
-    }
-    const auto due = [&](std::int64_t every) { return every > 0 && (number + 1) % every == 0; };
-    return {state.heads > 0 && !due(attention_every) ? Mixer::state : Mixer::attention,
-            experts > 0 && number >= dense_layers && due(experts_every) ? FeedForward::experts
-                                                                        : FeedForward::dense};
-}
-
-double LayerCounts::with(Mixer mixer) const {
-    const std::size_t first = LayerKind{mixer, FeedForward::dense}.index();
-    return of[first] + of[first + 1] + of[first + 2];
-}
-
-double LayerCounts::with(FeedForward feed_forward) const {
-    const std::size_t first = LayerKind{Mixer::attention, feed_forward}.index();
-    return of[first] + of[first + 3] + of[first + 6];
-}
-
-LayerCounts count_layers(const TransformerModel& m, std::int64_t first, std::int64_t count) {
-    LayerCounts out;
-    if (m.alike()) {
-        const std::int64_t dense =
-            m.experts == 0 ? count : std::clamp<std::int64_t>(m.dense_layers - first, 0, count);
-        out[{Mixer::attention, FeedForward::dense}] = static_cast<double>(dense);
-        out[{Mixer::attention, FeedForward::experts}] = static_cast<double>(count - dense);
-        return out;
-    }
-    for (std::int64_t i = first; i < first + count; ++i) ++out[m.layer(i)];
-    return out;
 }
 
 namespace {
@@ -440,6 +170,46 @@ double share_of_layers(std::int64_t some, const LayerCounts& layers) {
     return std::min(1.0, static_cast<double>(some) / std::max(1.0, layers.all()));
 }
 
+// What of a layer is kept for its backward pass, by the plan.
+struct Kept {
+    explicit Kept(const ParallelPlan& plan) : p(plan) {}
+    bool again(unsigned part) const { return (p.recompute_parts & part) != 0; }
+
+    const ParallelPlan& p;
+    const bool all_elementwise =
+        p.recompute == Recompute::elementwise || p.recompute == Recompute::alternate;
+    const bool elementwise = !all_elementwise && !again(recompute_norms);
+    const bool activation = !all_elementwise && !again(recompute_activation);
+    const bool attention = !again(recompute_attention);
+    // The inputs of products with weights that need gradients are kept as they are read.
+    const double input_bytes = p.adapter_rank > 0
+                                   ? 0
+                                   : std::min(2.0, std::ceil(element_bytes(p.precision)));
+    // "alternate" keeps the outputs of every second product.
+    const double output_bytes = p.recompute == Recompute::alternate ? 1 : 2;
+};
+
+// Bytes that attention or states keep of a token, which tensor-parallel ranks share out.
+double mixer_bytes(const TransformerModel& m, const Kept& kept, Mixer mixer) {
+    if (mixer == Mixer::none) return 0;
+    if (mixer == Mixer::state) {
+        return kept.output_bytes * m.state.inputs() +
+               (kept.attention ? 2 : 0) * m.state.width() +  // which a norm reads
+               (kept.elementwise ? kept.input_bytes : 0) * m.state.width();
+    }
+    double out = kept.attention ? 2 * m.value_width() : 0;
+    if (!kept.again(recompute_latent_up)) {
+        out += (kept.p.attention_in_fp8 ? 0.5 : 1) * kept.output_bytes *
+               (m.query_width() + m.kv_width() + static_cast<double>(m.kv_heads * m.value_dim));
+        if (m.attention_gate) out += kept.output_bytes * m.query_width();
+    }
+    if (kept.p.recompute == Recompute::none && !kept.p.fused_attention) {
+        // Scores, softmax, its mask.
+        out += 5 * static_cast<double>(m.heads * kept.p.sequence_length);
+    }
+    return out;
+}
+
 // Bytes of activations that one layer keeps for one microbatch, on one GPU. With a GPT layer (f =
 // 4h, as many key-value heads as heads) this is Korthikanti et al.'s sbh(34 + 5as/h)/t;
 // arXiv:2205.05198. A layer with experts keeps, for each expert that a token goes to, the copy of the
@@ -451,65 +221,40 @@ double activation_bytes_per_layer(const TransformerModel& m, const ParallelPlan&
     const double t = static_cast<double>(p.tensor);
     if (p.recompute == Recompute::full) return 2 * tokens * h / (p.sequence_parallel ? t : 1);
 
+    const Kept kept(p);
     const bool experts = kind.experts();
-    const bool attends = kind.mixer == Mixer::attention;
     const bool feeds = kind.feed_forward != FeedForward::none;
     const bool mixes = kind.mixer != Mixer::none;
-    const bool all_elementwise =
-        p.recompute == Recompute::elementwise || p.recompute == Recompute::alternate;
-    const auto again = [&](unsigned part) { return (p.recompute_parts & part) != 0; };
-    const bool elementwise_kept = !all_elementwise && !again(recompute_norms);
-    const bool activation_kept = !all_elementwise && !again(recompute_activation);
-    // The inputs of products with weights that need gradients are kept as they are read.
-    const double input_bytes =
-        p.adapter_rank > 0 ? 0 : std::min(2.0, std::ceil(element_bytes(p.precision)));
-    // "alternate" keeps the outputs of every second product.
-    const double output_bytes = p.recompute == Recompute::alternate ? 1 : 2;
     const bool narrow = p.keep_in_fp8 && p.precision != Precision::bf16;
     // Bytes for each width of a feed-forward: what its activation function reads, and what it writes.
-    double inner =
-        (narrow ? 1 : output_bytes) * (m.glu ? 2 : 1) + (activation_kept ? input_bytes : 0);
+    double inner = (narrow ? 1 : kept.output_bytes) * (m.glu ? 2 : 1) +
+                   (kept.activation ? kept.input_bytes : 0);
     const double shared_inner = inner;
-    if (again(experts ? recompute_experts : recompute_feed_forward)) inner = 0;
-    const bool attention_kept = !again(recompute_attention);
+    if (kept.again(experts ? recompute_experts : recompute_feed_forward)) inner = 0;
     // The residual inputs.
     double replicated =
-        (mixes ? 2 * h : 0) + (!feeds || m.parallel_block || !attention_kept ? 0 : 2 * h);
+        (mixes ? 2 * h : 0) + (!feeds || m.parallel_block || !kept.attention ? 0 : 2 * h);
     // Norms' outputs are inputs of products; those of attention have adapters.
-    if (elementwise_kept) {
-        replicated += (mixes ? (p.adapter_rank > 0 ? 2 : input_bytes) * h : 0) +
-                      (!feeds || m.parallel_block ? 0 : input_bytes * h);
+    if (kept.elementwise) {
+        replicated += (mixes ? (p.adapter_rank > 0 ? 2 : kept.input_bytes) * h : 0) +
+                      (!feeds || m.parallel_block ? 0 : kept.input_bytes * h);
     }
     if (!m.glu) replicated += kind.parts() * h;  // dropout masks, one byte each
-    double split = attends && attention_kept ? 2 * m.value_width() : 0;
-    if (attends && !again(recompute_latent_up)) {
-        split += (p.attention_in_fp8 ? 0.5 : 1) * output_bytes *
-                 (m.query_width() + m.kv_width() + static_cast<double>(m.kv_heads * m.value_dim));
-        if (m.attention_gate) split += output_bytes * m.query_width();
-    }
-    if (kind.mixer == Mixer::state) {
-        // What the convolution reads is computed from again; what the states give is read by a norm.
-        split += output_bytes * m.state.inputs();
-        if (attention_kept) split += 2 * m.state.width();
-        if (elementwise_kept) split += input_bytes * m.state.width();
-    }
+    double split = mixer_bytes(m, kept, kind.mixer);
     double whole = 0;  // what no rank of the tensor group leaves to another
-    if (attends && m.kv_rank > 0) {
-        const double norms = elementwise_kept ? 2 : 1;
+    if (kind.mixer == Mixer::attention && m.kv_rank > 0) {
+        const double norms = kept.elementwise ? 2 : 1;
         whole += 2 * (norms * static_cast<double>(m.query_rank + m.kv_rank) +
                       static_cast<double>(m.rotary_dim));
     }
     if (experts) {
-        split += (again(recompute_shared) ? 0 : shared_inner) *
+        split += (kept.again(recompute_shared) ? 0 : shared_inner) *
                  static_cast<double>(m.shared_experts * m.expert_ffn);
         whole += static_cast<double>(m.topk) * p.imbalance() *
-                 (input_bytes * h * static_cast<double>(p.expert_tensor()) / t +
+                 (kept.input_bytes * h * static_cast<double>(p.expert_tensor()) / t +
                   inner * static_cast<double>(m.expert_ffn) / t);
     } else if (feeds) {
         split += inner * static_cast<double>(m.ffn);
-    }
-    if (attends && p.recompute == Recompute::none && !p.fused_attention) {
-        split += 5 * static_cast<double>(m.heads * p.sequence_length);  // scores, softmax, its mask
     }
     return tokens * (split / t + replicated / (p.sequence_parallel ? t : 1) + whole);
 }
@@ -683,35 +428,6 @@ double total_bytes(const std::vector<MemoryUse>& uses) {
     double sum = 0;
     for (const MemoryUse& use : uses) sum += use.bytes;
     return sum;
-}
-
-double attended_tokens(const TransformerModel& m, std::int64_t sequence_length) {
-    const double s = static_cast<double>(sequence_length);
-    const double w = static_cast<double>(m.window);
-    if (w == 0 || w >= s) return s;
-    const double full =
-        m.full_attention_every > 0 ? 1 / static_cast<double>(m.full_attention_every) : 0;
-    return full * s + (1 - full) * (2 * w - w * w / s);
-}
-
-double forward_flops_per_token(const TransformerModel& m, std::int64_t sequence_length) {
-    const LayerParameters layer = layer_parameters(m);
-    const double h = static_cast<double>(m.hidden);
-    const LayerCounts layers = count_layers(m);
-    const double attends = layers.with(Mixer::attention);
-    const double active = layer.shared + static_cast<double>(m.topk) * (m.glu ? 3 : 2) * h *
-                                             static_cast<double>(m.expert_ffn);
-    const double attention =
-        2 * attended_tokens(m, sequence_length) * (m.query_width() + m.value_width());
-    const StateMixer& state = m.state;
-    // Megatron's counts of a state's update, as remembered of its source.
-    const double update =
-        (state.delta_rule ? 8 : 7) * state.width() * static_cast<double>(state.size);
-    const double matrices = h * (state.inputs() + state.width());
-    return 2 * (attends * layer.attention + layers.with(FeedForward::dense) * layer.ffn +
-                layers.with(FeedForward::experts) * active) +
-           layers.with(Mixer::state) * (2 * matrices + update) + attends * attention +
-           2 * h * static_cast<double>(m.vocab);
 }
 
 }  // namespace railyard

@@ -72,7 +72,7 @@ struct StageOutline {
     double from_host_s = 0;  // and to come back, behind its backward pass
 };
 struct StepOutline {
-    // Of the kinds that the model has.
+    // By LayerKind::index(), where the model has such layers.
     std::array<LayerOutline, LayerKind::kinds> layers;
     const LayerOutline& layer(LayerKind kind) const { return layers[kind.index()]; }
     double head_s = 0;  // of the last stage, there and back; once more for each further token

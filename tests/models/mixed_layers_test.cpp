@@ -1,5 +1,5 @@
-// Models whose layers are not all alike: states in place of keys and values, experts in some layers, layers of
-// one part.
+// Models whose layers are not all alike: states in place of keys and values, experts in some layers, layers
+// that are one part alone.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -142,8 +142,8 @@ TEST_CASE_FIXTURE(Stack,
         return part(m, p, n, "attention");
     };
     const double gaps = 3.5 * 10 * 5 * seconds(n.gpu.kernel_gap);
-    // 256 tokens of a chunk meet in 8 groups' keys of 128 and in 2048 values; states of 128 rows are written and
-    // read.
+    // 256 tokens of a chunk meet in 8 groups' keys of 128 and in 2048 values; states of 128 rows are written
+    // and read.
     const double products = 2 * (256.0 * 1024 + 256.0 * 2048 + 2 * 128.0 * 2048);
     const double by_products =
         3.5 * 10 * products * 4096 / (0.1 * n.gpu.sustained_flops(Precision::bf16));

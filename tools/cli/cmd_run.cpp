@@ -315,7 +315,7 @@ void print_estimates(const std::vector<EstimateEffect>& effects, std::size_t rea
         table.text(), read_count, effects.size());
 }
 
-// What another cluster's failure rates leave open of a share of the time: what failures take of it, more or less.
+// What another cluster's failure rates leave open of a share of the time, through what failures take of it.
 ModelError with_borrowed_rates(const ModelError& error, const ModelError& rates,
                                const CampaignResult& r) {
     const double kept = r.mean("ettr");

@@ -1,5 +1,5 @@
 #pragma once
-// What a model_type of transformers is, beyond what its config.json says: facts of its Python class, as remembered.
+// What a model_type of transformers is, beyond what its config.json says: its Python class, as remembered.
 
 #include <cstdint>
 
@@ -21,7 +21,7 @@ struct HuggingFaceFamily {
     std::int64_t full_every = 0;  // with a sliding window
     std::int64_t ffn_over_hidden = 0;
     std::int64_t vocab = 0;
-    // Of all models of the type.
+    // True of all models of the type.
     bool latent = false;         // multi-head latent attention
     bool head_dim = false;       // the file says it: it is not hidden / heads
     bool window_on_all = false;  // layers, not on some

@@ -100,6 +100,14 @@ Interval interval_of_a_run(std::vector<double> replicas) {
     return {sorted_quantile(replicas, 0.025), sorted_quantile(replicas, 0.975)};
 }
 
+void add_intervals(const Trial& trial, std::size_t metric, VerifiedRow& out) {
+    const Interval of_mean = trial.summary(metric).ci95;
+    const double half = of_mean.half_width();
+    if (half <= 0 || !std::isfinite(half)) return;
+    out.ci95 = of_mean;
+    out.of_run = interval_of_a_run(trial.values[metric]);
+}
+
 class TableRuns {
   public:
     TableRuns(const CsvTable& table, const Description& description, const VerifyOptions& options,
@@ -470,12 +478,7 @@ void TableRuns::finish(const RowRun& row) {
         const bool alone = e->as == Published::figure && simulated.names().size() == 1 &&
                            simulated.names()[0] == simulated.text();
         if (alone && is_metric(simulated.text()) && !row.columns.has(simulated.text())) {
-            const Summary summary = best->summary(metric(simulated.text()));
-            const double half = summary.ci95.half_width();
-            if (half > 0 && std::isfinite(half)) {
-                out.ci95 = summary.ci95;
-                out.of_run = interval_of_a_run(best->values[metric(simulated.text())]);
-            }
+            add_intervals(*best, metric(simulated.text()), out);
         }
         if (!row.software.empty()) add_step(row, *best, out);
         if (!std::isfinite(out.simulated)) {

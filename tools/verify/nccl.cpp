@@ -114,7 +114,7 @@ std::vector<double> rates_gbit(const std::string& text) {
 std::vector<CountedNics> counted_nics(const std::string& network) {
     std::string text = without_products(network);
     std::vector<CountedNics> out;
-    // Of several ports each, "8x 2x200G"; what all ports of a GPU have ("2x200G per GPU") counts nothing.
+    // NICs of several ports, "8x 2x200G"; what a GPU has ("2x200G per GPU") counts nothing.
     for (
         const Found& nics : find_all(
             text,

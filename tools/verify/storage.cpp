@@ -184,8 +184,8 @@ class Storage {
     DataSupply limits_for(std::size_t index) {
         DataSupply supply;
         supply.store_bandwidth = limit(index, false).rate;
-        // Accelerators are added until the store is the limit, and no further than the bound. Where no other run
-        // shows where that is, it is half-way; a few accelerators tell nothing, and are fed.
+        // Accelerators are added until the store is the limit, and no further than the bound. Where no other
+        // run shows where that is, it is half-way; a few accelerators tell nothing, and are fed.
         if (std::isinf(supply.store_bandwidth)) {
             constexpr std::int64_t few = 4;
             const Run& run = runs_[index];

@@ -1,0 +1,305 @@
+#include "models/training/model_shape.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+namespace railyard {
+
+namespace {
+
+constexpr double count_tolerance = 0.01;
+
+// False when it has said what is wrong with the letters.
+bool check_pattern(Catalogue& c, const TransformerModel& m) {
+    const auto wrong = [&](std::initializer_list<const char*> keys, const std::string& message) {
+        c.error("model", m.name, keys, message);
+        return false;
+    };
+    const std::string& pattern = m.layer_pattern;
+    const std::size_t other = pattern.find_first_not_of("M*-E");
+    if (other != std::string::npos) {
+        return wrong(
+            {"layer_pattern"},
+            fmt::format("expected a letter for each layer: M for a state, * attention, - a "
+                        "dense feed-forward, E experts; found '{}'",
+                        pattern[other]));
+    }
+    if (std::ssize(pattern) != m.layers) {
+        return wrong({"layer_pattern", "layers"},
+                     fmt::format("{} letters for {} layers", pattern.size(), m.layers));
+    }
+    for (const auto& [letter, key, missing] : {std::tuple('M', "state_heads", m.state.heads == 0),
+                                               std::tuple('E', "experts", m.experts == 0)}) {
+        if (missing && pattern.find(letter) != std::string::npos) {
+            return wrong({"layer_pattern", key},
+                         fmt::format("has '{}', but there are none", letter));
+        }
+    }
+    for (const char* key : {"attention_every", "experts_every", "dense_layers"}) {
+        if (c.has("model", m.name, key)) {
+            return wrong({key, "layer_pattern"}, "the letters say which layers these are");
+        }
+    }
+    return true;
+}
+
+// What no model's shape is, and what the entry's own count of parameters says against its shape.
+void check_shape(Catalogue& c, const TransformerModel& m) {
+    const std::string& name = m.name;
+    const auto wrong = [&](std::initializer_list<const char*> keys, const std::string& message) {
+        c.error("model", name, keys, message);
+    };
+    const bool own_width = c.has("model", name, "head_dim") || m.kv_rank > 0;
+    if (!own_width && m.hidden % m.heads != 0) {
+        return wrong({"heads", "hidden"},
+                     fmt::format("a hidden size of {} has no {} equal heads", m.hidden, m.heads));
+    }
+    if (m.heads % m.kv_heads != 0) {
+        return wrong(
+            {"kv_heads", "heads"},
+            fmt::format("{} heads don't divide into {} groups, one for each key-value head",
+                        m.heads, m.kv_heads));
+    }
+    if (m.topk > m.experts) {
+        return wrong({"topk", "experts"}, fmt::format("a token goes to {} experts, of which there "
+                                                      "are {}",
+                                                      m.topk, m.experts));
+    }
+    if (m.dense_layers > m.layers) {
+        return wrong({"dense_layers", "layers"},
+                     fmt::format("{} dense layers, of {} in all", m.dense_layers, m.layers));
+    }
+    if (m.state.heads > 0 && m.state.heads % m.state.groups != 0) {
+        return wrong({"state_groups", "state_heads"},
+                     fmt::format("{} heads with a state don't divide into {} groups", m.state.heads,
+                                 m.state.groups));
+    }
+    if (!m.layer_pattern.empty() && !check_pattern(c, m)) return;
+    const std::pair<const char*, double> counts[] = {{"params", parameter_count(m)},
+                                                     {"active_params", active_parameter_count(m)}};
+    for (const auto& [key, derived] : counts) {
+        // The count of an entry whose shape is another now is that of another model.
+        const bool of_this = c.overrides("model", name, key) || !c.overrides("model", name);
+        if (!c.has("model", name, key) || !of_this) continue;
+        const auto printed = static_cast<double>(c.integer("model", name, key));
+        if (std::abs(printed - derived) <= count_tolerance * derived) continue;
+        wrong({key}, fmt::format("{:.6g} parameters, but the model's shape has {:.6g}: layers, "
+                                 "hidden, ffn, experts and the like decide, the count is a check",
+                                 printed, derived));
+    }
+}
+
+}  // namespace
+
+TransformerModel read_model(Catalogue& c, const std::string& name) {
+    const auto count = [&](const char* key, std::int64_t otherwise) {
+        return c.has("model", name, key) ? c.integer("model", name, key) : otherwise;
+    };
+    const auto flag = [&](const char* key) {
+        return c.has("model", name, key) && c.flag("model", name, key);
+    };
+    TransformerModel m;
+    m.name = name;
+    m.layers = c.integer("model", name, "layers");
+    m.hidden = c.integer("model", name, "hidden");
+    m.heads = c.integer("model", name, "heads");
+    m.kv_heads = count("kv_heads", m.heads);
+    m.query_rank = count("q_lora_rank", 0);
+    m.kv_rank = count("kv_lora_rank", 0);
+    m.rotary_dim = count("qk_rope_head_dim", 0);
+    m.head_dim = c.has("model", name, "qk_nope_head_dim")
+                     ? c.integer("model", name, "qk_nope_head_dim") + m.rotary_dim
+                     : count("head_dim", m.hidden / std::max<std::int64_t>(1, m.heads));
+    m.value_dim = count("v_head_dim", m.head_dim);
+    m.vocab = c.integer("model", name, "vocab");
+    m.sequence_length = c.integer("model", name, "sequence_length");
+    m.glu = c.flag("model", name, "glu");
+    m.tied_embedding = c.flag("model", name, "tied_embedding");
+    m.linear_bias = flag("linear_bias");
+    m.norm_bias = flag("norm_bias");
+    m.learned_positions = count("learned_positions", 0);
+    m.parallel_block = flag("parallel_block");
+    m.window = count("window", 0);
+    m.full_attention_every = count("full_attention_every", 0);
+    m.attention_gate = flag("attention_gate");
+    if (c.has("model", name, "state_heads")) {
+        m.state = {.heads = c.integer("model", name, "state_heads"),
+                   .head_dim = c.integer("model", name, "state_head_dim"),
+                   .size = c.integer("model", name, "state_size"),
+                   .groups = c.integer("model", name, "state_groups"),
+                   .conv = count("state_conv", 0),
+                   .chunk = c.integer("model", name, "state_chunk"),
+                   .delta_rule = flag("delta_rule"),
+                   .kernel_efficiency = c.number("step_model", "all", "state_kernel_efficiency")};
+        m.attention_every = count("attention_every", 0);
+    }
+    if (c.has("model", name, "layer_pattern")) {
+        m.layer_pattern = c.text("model", name, "layer_pattern");
+    }
+    m.mtp_layers = count("mtp_layers", 0);
+    m.experts = count("experts", 0);
+    m.ffn = count("ffn", count("dense_ffn", 0));
+    if (m.experts > 0) {
+        m.topk = c.integer("model", name, "topk");
+        m.nodes_per_token = count("nodes_per_token_limit", 0);
+        m.shared_experts = count("shared_experts", 0);
+        m.expert_ffn = count("expert_ffn", m.ffn);
+        m.dense_layers = count("dense_layers", 0);
+        m.experts_every = count("experts_every", 1);
+    }
+    check_shape(c, m);
+    return m;
+}
+
+LayerParameters layer_parameters(const TransformerModel& m) {
+    const double h = static_cast<double>(m.hidden);
+    const double gates = m.glu ? 2 : 1;
+    const double experts = static_cast<double>(m.experts);
+    const double query = static_cast<double>(m.query_rank);
+    const double latent = static_cast<double>(m.kv_rank);
+    LayerParameters out;
+    out.attention = m.value_width() * h;
+    if (m.kv_rank > 0) {
+        out.attention += query > 0 ? (h + m.query_width()) * query : h * m.query_width();
+        out.attention += h * (latent + static_cast<double>(m.rotary_dim));
+        out.attention +=
+            latent * (static_cast<double>(m.heads * (m.head_dim - m.rotary_dim)) + m.value_width());
+    } else {
+        out.attention += h * ((m.attention_gate ? 2 : 1) * m.query_width() + 2 * m.kv_width());
+    }
+    const StateMixer& state = m.state;
+    // A head has its decay, the step in front of it and, without the delta rule, what it adds of its input.
+    // The convolution has a bias without it, too.
+    out.state = h * (state.inputs() + state.width()) +
+                state.conv_width() * static_cast<double>(state.conv + (state.delta_rule ? 0 : 1)) +
+                static_cast<double>(state.heads) * (state.delta_rule ? 2 : 3) + state.width();
+    out.ffn = (gates + 1) * h * static_cast<double>(m.ffn);
+    const double expert_ffn = static_cast<double>(m.expert_ffn);
+    const double expert = (gates + 1) * h * expert_ffn;
+    out.routed = experts * expert;
+    out.shared = static_cast<double>(m.shared_experts) * expert + h * experts;
+
+    const double norms = (m.norm_bias ? 2 : 1) * (2 * h + query + latent);
+    out.dense_vectors = out.expert_vectors = norms;
+    if (m.linear_bias) {
+        const auto feed_forward = [&](double width) { return gates * width + h; };
+        const double attention = m.query_width() + 2 * m.kv_width() + h;
+        out.dense_vectors += attention + feed_forward(static_cast<double>(m.ffn));
+        out.expert_vectors +=
+            attention + experts + static_cast<double>(m.shared_experts) * feed_forward(expert_ffn);
+        out.routed += experts * feed_forward(expert_ffn);
+    }
+    return out;
+}
+
+double outer_parameters(const TransformerModel& m) {
+    const double rows = (m.tied_embedding ? 1 : 2) * static_cast<double>(m.vocab) +
+                        static_cast<double>(m.learned_positions) + (m.norm_bias ? 2 : 1);
+    return rows * static_cast<double>(m.hidden);
+}
+
+double common_parameters(const LayerParameters& each, LayerKind kind) {
+    const double mixers[] = {each.attention, each.state, 0};
+    const double feed_forward[] = {each.ffn, each.shared, 0};
+    const double vectors = kind.experts() ? each.expert_vectors : each.dense_vectors;
+    return mixers[static_cast<std::size_t>(kind.mixer)] +
+           feed_forward[static_cast<std::size_t>(kind.feed_forward)] + vectors * kind.parts() / 2;
+}
+
+double common_parameters(const LayerParameters& each, const LayerCounts& layers) {
+    double sum = 0;
+    for (std::size_t i = 0; i < LayerKind::kinds; ++i) {
+        if (layers.of[i] > 0) sum += layers.of[i] * common_parameters(each, LayerKind::of(i));
+    }
+    return sum;
+}
+
+double parameter_count(const TransformerModel& m) {
+    const LayerParameters layer = layer_parameters(m);
+    const LayerCounts layers = count_layers(m);
+    return common_parameters(layer, layers) + layers.with(FeedForward::experts) * layer.routed +
+           outer_parameters(m);
+}
+
+double active_parameter_count(const TransformerModel& m) {
+    if (m.experts == 0) return parameter_count(m);
+    const double unused = layer_parameters(m).routed * static_cast<double>(m.experts - m.topk) /
+                          static_cast<double>(m.experts);
+    return parameter_count(m) - count_layers(m).with(FeedForward::experts) * unused;
+}
+
+LayerKind TransformerModel::layer(std::int64_t number) const {
+    if (!layer_pattern.empty()) {
+        switch (layer_pattern[static_cast<std::size_t>(number)]) {
+            case 'M':
+                return {Mixer::state, FeedForward::none};
+            case '*':
+                return {Mixer::attention, FeedForward::none};
+            case 'E':
+                return {Mixer::none, FeedForward::experts};
+            default:
+                return {Mixer::none, FeedForward::dense};
+        }
+    }
+    const auto due = [&](std::int64_t every) { return every > 0 && (number + 1) % every == 0; };
+    return {state.heads > 0 && !due(attention_every) ? Mixer::state : Mixer::attention,
+            experts > 0 && number >= dense_layers && due(experts_every) ? FeedForward::experts
+                                                                        : FeedForward::dense};
+}
+
+double LayerCounts::with(Mixer mixer) const {
+    const std::size_t first = LayerKind{mixer, FeedForward::dense}.index();
+    return of[first] + of[first + 1] + of[first + 2];
+}
+
+double LayerCounts::with(FeedForward feed_forward) const {
+    const std::size_t first = LayerKind{Mixer::attention, feed_forward}.index();
+    return of[first] + of[first + 3] + of[first + 6];
+}
+
+LayerCounts count_layers(const TransformerModel& m, std::int64_t first, std::int64_t count) {
+    LayerCounts out;
+    if (m.alike()) {
+        const std::int64_t dense =
+            m.experts == 0 ? count : std::clamp<std::int64_t>(m.dense_layers - first, 0, count);
+        out[{Mixer::attention, FeedForward::dense}] = static_cast<double>(dense);
+        out[{Mixer::attention, FeedForward::experts}] = static_cast<double>(count - dense);
+        return out;
+    }
+    for (std::int64_t i = first; i < first + count; ++i) ++out[m.layer(i)];
+    return out;
+}
+
+double attended_tokens(const TransformerModel& m, std::int64_t sequence_length) {
+    const double s = static_cast<double>(sequence_length);
+    const double w = static_cast<double>(m.window);
+    if (w == 0 || w >= s) return s;
+    const double full =
+        m.full_attention_every > 0 ? 1 / static_cast<double>(m.full_attention_every) : 0;
+    return full * s + (1 - full) * (2 * w - w * w / s);
+}
+
+double forward_flops_per_token(const TransformerModel& m, std::int64_t sequence_length) {
+    const LayerParameters layer = layer_parameters(m);
+    const double h = static_cast<double>(m.hidden);
+    const LayerCounts layers = count_layers(m);
+    const double attends = layers.with(Mixer::attention);
+    const double active = layer.shared + static_cast<double>(m.topk) * (m.glu ? 3 : 2) * h *
+                                             static_cast<double>(m.expert_ffn);
+    const double attention =
+        2 * attended_tokens(m, sequence_length) * (m.query_width() + m.value_width());
+    const StateMixer& state = m.state;
+    // Megatron's counts of a state's update, as remembered of its source.
+    const double update =
+        (state.delta_rule ? 8 : 7) * state.width() * static_cast<double>(state.size);
+    const double matrices = h * (state.inputs() + state.width());
+    return 2 * (attends * layer.attention + layers.with(FeedForward::dense) * layer.ffn +
+                layers.with(FeedForward::experts) * active) +
+           layers.with(Mixer::state) * (2 * matrices + update) + attends * attention +
+           2 * h * static_cast<double>(m.vocab);
+}
+
+}  // namespace railyard
