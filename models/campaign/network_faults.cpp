@@ -15,6 +15,17 @@ bool any_step_modelled(const Scenario& s) {
     return std::ranges::any_of(s.world->models, [](const auto& model) { return model != nullptr; });
 }
 
+// What jobs without a model send takes no routes.
+void warn_of_services(Section& section, const char* key, const Scenario& s) {
+    if (!s.world) return;
+    for (const WorldJobKind& kind : s.world->spec.kinds) {
+        if (kind.step || !kind.traffic) continue;
+        section.warning(key, fmt::format("has no effect on jobs of the kind '{}': their "
+                                         "fabric_share is sent as on a sound network",
+                                         kind.name));
+    }
+}
+
 // Whether steps are routed at all. If they are not, a key that names a part is warned about or refused.
 bool routed(Section& section, const char* key, const Scenario& s) {
     if (!any_step_modelled(s)) {
@@ -30,6 +41,7 @@ bool routed(Section& section, const char* key, const Scenario& s) {
                         "has no effect on an ideal network: run.fidelity = \"flow\" has links");
         return false;
     }
+    warn_of_services(section, key, s);
     return true;
 }
 

@@ -243,6 +243,8 @@ std::shared_ptr<Scenario> WorldJobReader::alone(const JobSource& source) const {
     job->job.gpus_per_node = s_.node.gpus;
     job->job.checkpoint.mode = CheckpointMode::none;
     job->job.recovery.policy = RecoveryPolicy::requeue;
+    // The cluster has no place for it, and no way between its nodes: it will be refused.
+    if (job->job.nodes > s_.nodes.nodes) job->fidelity = Fidelity::analytic;
     return job;
 }
 

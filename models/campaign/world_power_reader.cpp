@@ -64,6 +64,11 @@ void PowerReader::finish_world() {
                 kind.throttled = 1 / draw.heat.speed - 1;
             } else if (!world->throttled[k].empty()) {
                 place_steps(world->models[k], {}, world->throttled[k], kind);
+                const JobSource& source = world->sources[k];
+                if (source.like.timed) {  // so long with the slower steps
+                    kind.steps = ceil_div(source.mean.count(),
+                                          usual_step(kind, job.job.nodes, 0).duration().count());
+                }
             }
             draw.run(draw.step);
             if (most.node_step.peak() < draw.node_step.peak()) most = draw;

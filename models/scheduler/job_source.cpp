@@ -52,7 +52,8 @@ class JobDraw {
             return std::clamp(from_seconds(work), Duration(1), source_.longest);
         }
         if (sigma_ == 0) return source_.mean;
-        return from_seconds(lognormal(seconds(source_.mean), sigma_, spread));
+        return std::max(Duration(1),
+                        from_seconds(lognormal(seconds(source_.mean), sigma_, spread)));
     }
 
     const JobSource& source_;

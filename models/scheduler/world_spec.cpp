@@ -30,7 +30,10 @@ std::string WorldSpec::name_of(const WorldJob& job) const {
 
 std::int64_t WorldSpec::steps_of(const WorldJob& job) const {
     const WorldJobKind& kind = kinds[job.kind];
-    return kind.step ? kind.steps : ceil_div(job.work.count(), tick(kind).count());
+    if (kind.step) return kind.steps;
+    Duration each = tick(kind);
+    if (job.timed) each += from_seconds(seconds(each) * kind.duty * kind.throttled);
+    return ceil_div(job.work.count(), each.count());
 }
 
 std::int64_t WorldSpec::nodes() const {

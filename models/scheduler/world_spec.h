@@ -143,7 +143,7 @@ struct WorldJob {
     std::uint32_t qos = 0;
     std::uint32_t queue = 0;        // of kube.queues
     std::int32_t switches_max = 0;  // leaves that it wants to be on at most; 0: any number
-    bool timed = false;             // a power cap makes it no longer, and what is done in it less
+    bool timed = false;             // caps and heat make it no longer, and what is done in it less
     std::optional<std::int64_t> priority{};  // of its pods, by a trace; none: its QOS's
     Instant submit{};
     std::int64_t gpus = 1;

@@ -384,6 +384,7 @@ void PlanReader::read_split() {
 
 // What is shared, hidden, fused and computed again.
 void PlanReader::read_execution() {
+    const KeyRules as_software{.otherwise = "as job.software does"};
     parallel_.read("zero", zero_,
                    "ZeRO stage: 1 shares optimizer state over the data-parallel ranks, "
                    "2 gradients too, 3 weights too (FSDP)",
@@ -392,27 +393,29 @@ void PlanReader::read_execution() {
         "flat_parameters", p_.flat_parameters,
         "ZeRO-3 gathers a layer as one buffer; false: parameter by parameter, as in 2021");
     parallel_.read("sequence_parallel", p_.sequence_parallel,
-                   "Share norms and residuals over the tensor-parallel ranks");
+                   "Share norms and residuals over the tensor-parallel ranks", as_software);
     parallel_.read("overlap_data", p_.overlap_data,
-                   "Hide data-parallel collectives behind computation");
+                   "Hide data-parallel collectives behind computation", as_software);
     parallel_.read("overlap_tensor", p_.overlap_tensor,
-                   "Hide tensor-parallel collectives behind matrix multiplications, in pieces");
+                   "Hide tensor-parallel collectives behind matrix multiplications, in pieces",
+                   as_software);
     parallel_.read("overlap_context", p_.overlap_context,
                    "Pass keys and values around a ring behind attention; false: gather them first");
     parallel_.read("overlap_pipeline", p_.overlap_pipeline,
-                   "Hide sends between pipeline stages behind computation");
+                   "Hide sends between pipeline stages behind computation", as_software);
     parallel_.read("fused_attention", p_.fused_attention,
-                   "Attention kernels that never write their scores to memory");
+                   "Attention kernels that never write their scores to memory", as_software);
     parallel_.read("attention_in_fp8", p_.attention_in_fp8,
                    "Fused attention multiplies in 8 bits, whatever the layers' products do");
-    parallel_.read("fused_loss", p_.fused_loss, "One kernel for the loss over the logits");
+    parallel_.read("fused_loss", p_.fused_loss, "One kernel for the loss over the logits",
+                   as_software);
     parallel_.read("cuda_graphs", p_.cuda_graphs,
-                   "Launch kernels by replaying a graph: no waiting for the CPU");
+                   "Launch kernels by replaying a graph: no waiting for the CPU", as_software);
     parallel_.choose("precision", precision_, precision_names(),
                      "What the layers' matrix multiplications compute in; fp8 is scaled as the "
                      "software does it");
     parallel_.read("gather_in_fp8", p_.gather_in_fp8,
-                   "Gather the weights of 8- and 4-bit products as 8 bits");
+                   "Gather the weights of 8- and 4-bit products as 8 bits", as_software);
     read_adapters_and_experts();
     if (!context_.model.name.empty()) p_.jitter = catalogue_.number("jitter", "", "step_sigma");
     parallel_.read("jitter", p_.jitter,
@@ -420,7 +423,8 @@ void PlanReader::read_execution() {
                    {.bound = Bound::fraction, .otherwise = "from the catalogue"});
     parallel_.read(
         "reduce_in_fp32", p_.reduce_in_fp32,
-        "Exchange gradients in fp32; false: in the weights' 16 bits, as ZeRO-3 always does");
+        "Exchange gradients in fp32; false: in the weights' 16 bits, as ZeRO-3 always does",
+        as_software);
     parallel_.choose(
         "order", p_.order, rank_order_names(),
         "Which ranks share nodes: those of the first word are neighbours. Anything but tensor "

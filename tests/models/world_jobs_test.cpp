@@ -128,6 +128,37 @@ TEST_CASE("a length is time under a power cap too, and work is not") {
           doctest::Approx(64800 * std::pow(700.0 / 500, 0.45)).epsilon(0.001));
 }
 
+TEST_CASE("a length is time under a budget of power that throttles, too") {
+    for (const char* what : {"step.time = \"5 s\"", "model = \"llama2_7b\""}) {
+        CAPTURE(what);
+        auto jobs = jobs_of(cluster_text(8, "4 day") +
+                            "node = \"dgx_h100\"\n[power]\nbudget = \"75 kW\"\n[scheduler]\n" +
+                            kind("timed", 8, std::string("length = \"18 h\"\n") + what));
+        CHECK(jobs["timed"].state == "completed");
+        CHECK(jobs["timed"].kept_s == doctest::Approx(64800).epsilon(2e-4));  // whole steps
+    }
+}
+
+TEST_CASE("a kind with a model that the cluster has no room for is refused, on links too") {
+    for (const char* topology : {"fat_tree", "rail_optimized", "single_switch"}) {
+        CAPTURE(topology);
+        auto jobs = jobs_of(
+            cluster_text(8, "1 day") +
+            fmt::format("node = \"dgx_h100\"\n[fabric.compute]\ntopology = \"{}\"\n", topology) +
+            "[scheduler]\n" + kind("small", 2, "length = \"1 h\"\nmodel = \"llama2_7b\"") +
+            kind("large", 16, "length = \"1 h\"\nmodel = \"llama2_7b\""));
+        CHECK(jobs["small"].state == "completed");
+        CHECK(jobs["large"].state == "refused");
+    }
+}
+
+TEST_CASE("work whose median is next to nothing is drawn") {
+    auto jobs =
+        jobs_of(cluster_text(2, "4 day") + "node = \"dgx_h100\"\n[scheduler]\n" +
+                kind("skewed", 1, "work = \"5 h\"\nwork_median = \"1 us\"\nrate = \"40 /day\""));
+    CHECK(jobs["skewed"].state == "completed");
+}
+
 TEST_CASE(
     "uploads beside steps cost what hosts do on a network of their own, and more on the steps'") {
     const auto stall = [](const std::string& network) {
