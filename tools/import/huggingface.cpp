@@ -30,6 +30,7 @@ class HuggingFace : private Importer {
     void add_lightning();
     void add_attention_every(const char* key);
     void add_pattern();
+    void refuse_latent_experts();
     void add_embedding();
     void add_length();
     void add_window();
@@ -181,8 +182,11 @@ void HuggingFace::add_attention() {
     const Value* grouped = find("new_decoder_architecture");  // Falcon's
     if (grouped != nullptr && grouped->integer != 0) {
         copy("kv_heads", "num_kv_heads");
-    } else if (is_set("multi_query")) {
-        part_.whole("kv_heads", 1, origin("multi_query"));
+    } else if (is_set("multi_query") || (family_->one_key && find("multi_query") == nullptr)) {
+        part_.whole("kv_heads", 1,
+                    find("multi_query")
+                        ? origin("multi_query")
+                        : fmt::format("every {} that says nothing else", family_->type));
     } else if (find("num_key_value_heads") != nullptr) {
         copy("kv_heads", "num_key_value_heads");
     } else {
@@ -201,6 +205,9 @@ void HuggingFace::add_feed_forward() {
     if (std::string_view(family_->type) == "nemotron_h") add_mamba();
     if (family_->experts != nullptr) {
         add_experts();
+    } else if (find("expansion_ratio") != nullptr) {
+        part_.whole("ffn", count("expansion_ratio") * count("hidden_size"),
+                    origin("expansion_ratio"));
     } else if (family_->ffn_over_hidden > 0 && find("intermediate_size") == nullptr) {
         part_.whole("ffn", family_->ffn_over_hidden * count("hidden_size"),
                     fmt::format("{} hidden sizes, as in the class", family_->ffn_over_hidden));
@@ -209,10 +216,10 @@ void HuggingFace::add_feed_forward() {
     }
     const Value* act = find("hidden_act");
     if (act == nullptr) act = find("hidden_activation");
-    const std::string from = act != nullptr
-                                 ? fmt::format("{}:{}: {}, gated", file_, act->at.line, act->text)
-                                 : fmt::format("every {} has {} layers", family_->type,
-                                               family_->gated ? "gated" : "ungated");
+    const char* gated = family_->gated ? "gated" : "ungated";
+    const std::string from =
+        act != nullptr ? fmt::format("{}:{}: {}, {}", file_, act->at.line, act->text, gated)
+                       : fmt::format("every {} has {} layers", family_->type, gated);
     part_.value("glu", family_->gated ? "true" : "false", from);
 }
 
@@ -226,12 +233,15 @@ void HuggingFace::add_experts() {
     if (dense != nullptr && !dense->items.empty()) {
         error(dense, "mlp_only_layers", "expected none: experts in every layer");
     }
+    refuse_latent_experts();
     const Value* frequency = find("moe_layer_freq");
     if (frequency != nullptr && frequency->integer != 1) {
         error(frequency, "moe_layer_freq",
               "expected 1: experts in every layer after the first dense ones");
     }
     const Value* step = find("decoder_sparse_step");
+    const Value* interval = find("moe_layer_interval");
+    if (interval != nullptr && interval->integer != 1) copy("experts_every", "moe_layer_interval");
     if (find("interleave_moe_layer_step") != nullptr) {
         copy("experts_every", "interleave_moe_layer_step");
         copy("dense_ffn", "intermediate_size_mlp");
@@ -310,7 +320,14 @@ void HuggingFace::add_mamba() {
     copy("state_chunk", "chunk_size");
 }
 
+void HuggingFace::refuse_latent_experts() {
+    const Value* latent = find("moe_latent_size");
+    if (latent == nullptr) return;
+    error(latent, "moe_latent_size", "experts that read another width can't be said");
+}
+
 void HuggingFace::add_pattern() {
+    refuse_latent_experts();
     constexpr const char* key = "hybrid_override_pattern";
     const Value* pattern = find(key);
     if (pattern == nullptr || pattern->kind != Value::Kind::string) {
@@ -373,6 +390,8 @@ void HuggingFace::add_embedding() {
     }
     if (family_->bias) {
         of_type(true, "linear_bias", "biases");
+    } else if (family_->one_key && is_set("bias")) {
+        part_.value("linear_bias", "true", origin("bias"));
     } else if (is_set("attention_bias") || is_set("mlp_bias")) {
         part_.note("Biases of some linear layers only are not counted: far less than 1 %.");
     }
@@ -423,9 +442,11 @@ void HuggingFace::add_window() {
                 origin("attention_chunk_size"), chunk);
         }
         if (const std::int64_t every = full_layer_every(); every > 0) {
-            return part_.whole("full_attention_every", every, origin("layer_types"));
+            part_.whole("full_attention_every", every,
+                        find("layer_types") ? origin("layer_types")
+                                            : fmt::format("every {}", family_->type));
         }
-        return part_.whole("full_attention_every", 4, "every llama4_text without layer_types");
+        return;
     }
     const Value* window = find("sliding_window");
     const Value* used = find("use_sliding_window");

@@ -29,8 +29,47 @@ struct HuggingFaceFamily {
     bool norm_bias = false;
     bool gated = true;       // a feed-forward has three matrices
     bool parallel = false;   // attention and feed-forward read the same norm
+    bool one_key = false;    // all heads share one, unless the file says otherwise
     bool lightning = false;  // attention without softmax on most layers, with as many heads
 };
+
+// DeepSeek and its like: latent attention, the first layers dense, shared experts.
+constexpr HuggingFaceFamily deepseek_like(const char* type) {
+    return {.type = type,
+            .experts = "n_routed_experts",
+            .expert_ffn = "moe_intermediate_size",
+            .shared = "n_shared_experts",
+            .dense_first = "first_k_dense_replace",
+            .latent = true};
+}
+
+// GPT-2 and its like: two matrices, biases everywhere, one embedding. Null: it learns no positions.
+constexpr HuggingFaceFamily gpt_like(const char* type, const char* positions) {
+    return {.type = type,
+            .positions = positions,
+            .tied = true,
+            .ffn_over_hidden = 4,
+            .bias = true,
+            .norm_bias = true,
+            .gated = false};
+}
+
+constexpr HuggingFaceFamily bigcode() {
+    HuggingFaceFamily out = gpt_like("gpt_bigcode", "n_positions");
+    out.one_key = true;
+    return out;
+}
+
+// Mixtral and its like: experts in every layer.
+constexpr HuggingFaceFamily mixtral_like(const char* type,
+                                         const char* experts = "num_local_experts") {
+    return {.type = type, .experts = experts, .expert_ffn = "intermediate_size"};
+}
+constexpr HuggingFaceFamily minimax_01(const char* type) {
+    HuggingFaceFamily out = mixtral_like(type);
+    out.head_dim = out.lightning = true;
+    return out;
+}
 
 inline constexpr HuggingFaceFamily huggingface_families[] = {
     // Llama and its like: gated feed-forward, no biases that count.
@@ -57,30 +96,23 @@ inline constexpr HuggingFaceFamily huggingface_families[] = {
     {.type = "internlm2"},
     {.type = "internlm3"},
     {.type = "baichuan"},
-    {.type = "stablelm"},
+    {.type = "stablelm", .norm_bias = true},
     {.type = "cohere", .tied = true, .parallel = true},
     {.type = "cohere2", .tied = true, .full_every = 4, .parallel = true},
     // Two matrices.
     {.type = "apertus", .gated = false},
     {.type = "nemotron", .norm_bias = true, .gated = false},
     {.type = "nemotron_h", .head_dim = true, .gated = false},
-    {.type = "falcon", .tied = true, .ffn_over_hidden = 4, .gated = false, .parallel = true},
+    {.type = "falcon",
+     .tied = true,
+     .ffn_over_hidden = 4,
+     .norm_bias = true,
+     .gated = false,
+     .parallel = true,
+     .one_key = true},
     {.type = "mpt", .tied = true, .ffn_over_hidden = 4, .gated = false},
-    // GPT and its like: two matrices, biases everywhere.
-    {.type = "gpt2",
-     .positions = "n_positions",
-     .tied = true,
-     .ffn_over_hidden = 4,
-     .bias = true,
-     .norm_bias = true,
-     .gated = false},
-    {.type = "gpt_bigcode",
-     .positions = "n_positions",
-     .tied = true,
-     .ffn_over_hidden = 4,
-     .bias = true,
-     .norm_bias = true,
-     .gated = false},
+    gpt_like("gpt2", "n_positions"),
+    bigcode(),
     {.type = "gpt_neox", .bias = true, .norm_bias = true, .gated = false, .parallel = true},
     {.type = "opt",
      .positions = "max_position_embeddings",
@@ -89,36 +121,28 @@ inline constexpr HuggingFaceFamily huggingface_families[] = {
      .bias = true,
      .norm_bias = true,
      .gated = false},
-    {.type = "bloom",
+    gpt_like("bloom", nullptr),
+    {.type = "starcoder2",
      .tied = true,
-     .ffn_over_hidden = 4,
+     .window_on_all = true,
      .bias = true,
      .norm_bias = true,
      .gated = false},
-    {.type = "starcoder2", .tied = true, .bias = true, .norm_bias = true, .gated = false},
     // Mixtures.
     {.type = "mixtral",
      .experts = "num_local_experts",
      .expert_ffn = "intermediate_size",
      .window_on_all = true},
-    {.type = "phimoe", .experts = "num_local_experts", .expert_ffn = "intermediate_size"},
-    {.type = "granitemoe", .experts = "num_local_experts", .expert_ffn = "intermediate_size"},
+    mixtral_like("phimoe"),
+    mixtral_like("granitemoe"),
     {.type = "minimax_m2",
      .experts = "num_local_experts",
      .expert_ffn = "intermediate_size",
      .head_dim = true},
-    {.type = "minimax",
-     .experts = "num_local_experts",
-     .expert_ffn = "intermediate_size",
-     .head_dim = true,
-     .lightning = true},
-    {.type = "minimax_text_01",
-     .experts = "num_local_experts",
-     .expert_ffn = "intermediate_size",
-     .head_dim = true,
-     .lightning = true},
+    minimax_01("minimax"),
+    minimax_01("minimax_text_01"),
     {.type = "grok-1", .experts = "num_experts", .expert_ffn = "intermediate_size", .tied = true},
-    {.type = "olmoe", .experts = "num_experts", .expert_ffn = "intermediate_size"},
+    mixtral_like("olmoe", "num_experts"),
     {.type = "dbrx",
      .experts = "moe_num_experts",
      .expert_ffn = "ffn_hidden_size",
@@ -139,12 +163,14 @@ inline constexpr HuggingFaceFamily huggingface_families[] = {
     {.type = "gpt_oss",
      .experts = "num_local_experts",
      .expert_ffn = "intermediate_size",
+     .full_every = 2,
      .head_dim = true,
      .bias = true},
     {.type = "llama4_text",
      .experts = "num_local_experts",
      .expert_ffn = "intermediate_size",
      .shared_width = "intermediate_size",
+     .full_every = 4,
      .head_dim = true},
     {.type = "glm4_moe",
      .experts = "n_routed_experts",
@@ -159,24 +185,9 @@ inline constexpr HuggingFaceFamily huggingface_families[] = {
      .shared = "moe_num_shared_experts",
      .dense_first = "moe_layer_start_index",
      .tied = true},
-    {.type = "deepseek_v2",
-     .experts = "n_routed_experts",
-     .expert_ffn = "moe_intermediate_size",
-     .shared = "n_shared_experts",
-     .dense_first = "first_k_dense_replace",
-     .latent = true},
-    {.type = "deepseek_v3",
-     .experts = "n_routed_experts",
-     .expert_ffn = "moe_intermediate_size",
-     .shared = "n_shared_experts",
-     .dense_first = "first_k_dense_replace",
-     .latent = true},
-    {.type = "kimi_k2",
-     .experts = "n_routed_experts",
-     .expert_ffn = "moe_intermediate_size",
-     .shared = "n_shared_experts",
-     .dense_first = "first_k_dense_replace",
-     .latent = true},
+    deepseek_like("deepseek_v2"),
+    deepseek_like("deepseek_v3"),
+    deepseek_like("kimi_k2"),
 };
 
 // What older types call what others have: transformers' attribute_map.
@@ -193,7 +204,8 @@ inline constexpr HuggingFaceAlias huggingface_aliases[] = {
     {"num_hidden_layers", "num_layers"}, {"head_dim", "attention_head_dim"},
 };
 
-// Keys of layers that no entry can say: states whose steps are no products (Mamba 1, LRU, RWKV).
+// Keys of layers that are not read: states whose steps are no products (Mamba 1, LRU, RWKV), and mixes of
+// layers that say their states in other words.
 inline constexpr const char* huggingface_foreign_keys[] = {
     "mamba_d_state",     "mamba_d_conv",       "ssm_cfg",     "state_size",  "lru_width",
     "attn_layer_period", "attn_layer_indices", "block_types", "mamba_expand"};
