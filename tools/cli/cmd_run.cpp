@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 
 #include "models/campaign/campaign.h"
@@ -325,8 +326,10 @@ ModelError with_borrowed_rates(const ModelError& error, const ModelError& rates,
         (r.mean("lost_work_per_interruption") + r.mean("recovery_per_interruption")) /
         r.mean("wall_time");
     if (!(lost > 0)) return error;
-    return {std::hypot(error.half, rates.half * lost / kept),
-            std::hypot(error.nine_tenths, rates.nine_tenths * lost / kept)};
+    // So many times as often, failures take as much more beside what is kept.
+    const auto more = [x = lost / kept](double rate) { return (1 + x * (1 + rate)) / (1 + x) - 1; };
+    return {std::hypot(error.half, more(rates.half)),
+            std::hypot(error.nine_tenths, more(rates.nine_tenths))};
 }
 
 // Which metrics have an interval of prediction. An error of the step is one of what is not productive in it:
@@ -351,19 +354,26 @@ std::vector<Question> run_questions(const Scenario& s, const CampaignResult& r) 
     StandaloneCatalogue own = s.open_catalogue();
     const ModelError rates =
         s.of_another_cluster ? read_model_error(own.catalogue, "interruptions") : ModelError{};
-    ask("goodput", with_borrowed_rates(step, rates, r), measure);
+    const char* failures = "the cluster's own failures (import xid, slurm_events)";
+    const ModelError both = with_borrowed_rates(step, rates, r);
+    const bool by_failures = both.nine_tenths > std::numbers::sqrt2 * step.nine_tenths;
+    const char* of_both = by_failures ? failures : measure;
+    ask("goodput", both, of_both);
     ask("ettr", with_borrowed_rates(read_model_error(own.catalogue, "ettr"), rates, r),
-        "the cluster's own failures (import xid, slurm_events)");
-    if (s.of_another_cluster) {
-        ask("interruptions", rates, "the cluster's own failures (import xid, slurm_events)", false);
+        s.of_another_cluster ? failures : "a run of its kind");
+    // A count that may be none has no such interval.
+    const auto* counted = r.values.find("interruptions");
+    if (s.of_another_cluster && counted != nullptr &&
+        std::ranges::none_of(counted->values, [](double count) { return count == 0; })) {
+        ask("interruptions", rates, failures, false);
     }
     if (!s.model.name.empty()) {
-        ask("mfu", with_borrowed_rates(step, rates, r), measure);
+        ask("mfu", both, of_both);
         ask("mfu_step", step, measure);
     }
     if (!s.stages.empty()) {
         ask("step_time", step, measure, false);
-        if (has_an_end(s)) ask("wall_time", step, measure, false);
+        if (has_an_end(s)) ask("wall_time", both, of_both, false);
     }
     return out;
 }
