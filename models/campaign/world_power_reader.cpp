@@ -7,6 +7,7 @@
 #include "models/campaign/power_reader.h"
 #include "models/campaign/world.h"
 #include "models/campaign/world_steps.h"
+#include "sim/integers.h"
 
 namespace railyard {
 

@@ -104,7 +104,7 @@ double alone_seconds(const WorldScenario& world, const WorldJob& job) {
     const WorldJobKind& kind = world.spec.kinds[job.kind];
     if (!kind.step) {
         const double waits = seconds(kind.data_wait) / seconds(world.spec.tick(kind));
-        return seconds(job.work) * (1 + waits) / world.power.work_factor;
+        return seconds(job.work) * (1 + waits) / (job.timed ? 1 : world.power.work_factor);
     }
     const StepTime step = usual_step(kind, world.models[job.kind]->job.nodes, 0);
     return static_cast<double>(kind.steps) * seconds(step.duration());

@@ -43,6 +43,38 @@ bool check_pattern(Catalogue& c, const TransformerModel& m) {
             return wrong({key, "layer_pattern"}, "the letters say which layers these are");
         }
     }
+    if (m.parallel_block) {
+        return wrong({"parallel_block", "layer_pattern"},
+                     "a layer of one part has no other beside it");
+    }
+    return true;
+}
+
+// False when it has said which key has no effect.
+bool check_used(Catalogue& c, const TransformerModel& m) {
+    const bool states = count_layers(m).with(Mixer::state) > 0;
+    const struct {
+        const char* key;
+        bool used;
+        const char* why;
+    } keys[] = {
+        {"experts_every", m.experts > 0, "without experts"},
+        {"full_attention_every", m.window > 0, "without window"},
+        {"attention_gate", !m.attention_gate || m.kv_rank == 0, "beside latent attention"},
+        {"state_heads", states, "where no layer has a state"},
+        {"attention_every", states, "where no layer has a state"},
+        {"state_head_dim", states, "where no layer has a state"},
+        {"state_size", states, "where no layer has a state"},
+        {"state_groups", states, "where no layer has a state"},
+        {"state_conv", states, "where no layer has a state"},
+        {"state_chunk", states, "where no layer has a state"},
+        {"delta_rule", states, "where no layer has a state"},
+    };
+    for (const auto& each : keys) {
+        if (each.used || !c.has("model", m.name, each.key)) continue;
+        c.error("model", m.name, {each.key}, fmt::format("has no effect {}", each.why));
+        return false;
+    }
     return true;
 }
 
@@ -78,6 +110,11 @@ void check_shape(Catalogue& c, const TransformerModel& m) {
                                  m.state.groups));
     }
     if (!m.layer_pattern.empty() && !check_pattern(c, m)) return;
+    if (!check_used(c, m)) return;
+    if (m.ffn == 0 && count_layers(m).with(FeedForward::dense) > 0) {
+        return wrong({m.experts > 0 ? "experts" : "layers"},
+                     "layers without experts have no width: give ffn, or dense_ffn");
+    }
     const std::pair<const char*, double> counts[] = {{"params", parameter_count(m)},
                                                      {"active_params", active_parameter_count(m)}};
     for (const auto& [key, derived] : counts) {

@@ -89,9 +89,10 @@ struct TransformerModel {
     std::int64_t nodes_per_token = 0;  // the router picks experts on so many nodes at most; 0: any
     std::int64_t shared_experts = 0;
     std::int64_t expert_ffn = 0;
-    std::int64_t dense_layers = 0;   // the first ones, which have no experts
-    std::int64_t experts_every = 1;  // of the others each so many-th has
-    std::int64_t mtp_layers = 0;     // that predict tokens after the next, with a loss each
+    std::int64_t dense_layers = 0;  // the first ones, which have no experts
+    std::int64_t experts_every =
+        1;                        // behind them each layer whose number, from 1, divides by it has
+    std::int64_t mtp_layers = 0;  // that predict tokens after the next, with a loss each
     // Layers of one part: M a state, * attention, - a dense feed-forward, E experts. Empty: all have two.
     std::string layer_pattern{};
 

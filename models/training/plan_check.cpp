@@ -73,9 +73,18 @@ void check_shards(const ParallelPlan& p, Problems& out) {
 }
 
 // Ranks of a context take a state's heads instead of its tokens.
-void check_states(const StateMixer& state, const ParallelPlan& p, Problems& out) {
+void check_states(const TransformerModel& m, const ParallelPlan& p, Problems& out) {
+    const StateMixer& state = m.state;
     const std::int64_t ranks = p.tensor * p.context;
-    if (state.heads == 0 || state.heads % ranks == 0) return;
+    if (state.heads == 0 || count_layers(m).with(Mixer::state) == 0) return;
+    if (state.groups % p.tensor != 0) {
+        out.push_back({"tensor",
+                       fmt::format("{} groups of heads with a state don't divide by tensor = {}",
+                                   state.groups, p.tensor),
+                       valid_divisors(state.groups)});
+        return;
+    }
+    if (state.heads % ranks == 0) return;
     out.push_back({p.context > 1 ? "context" : "tensor",
                    fmt::format("{} heads with a state don't divide by {}{}", state.heads,
                                p.context > 1 ? "tensor x context = " : "tensor = ", ranks),
@@ -180,7 +189,7 @@ std::vector<PlanProblem> plan_problems(const TransformerModel& m, const Parallel
              fmt::format("{} attention heads don't divide by tensor = {}", m.heads, p.tensor),
              valid_divisors(m.heads)});
     }
-    check_states(m.state, p, out);
+    check_states(m, p, out);
     check_split(m, p, out);
     check_sequence(p, out);
     check_experts(m, p, out);

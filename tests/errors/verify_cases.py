@@ -243,6 +243,15 @@ simulated = "busbw * 1e-9"
         again = write(folder / "again.toml", pathlib.Path(description).read_text().replace("8x NDR400 IB", text))
         same = json.loads(expect(program, ["verify", "--json", again, table], 0, odd))["rows"]
         equal(text, str(rows), str(same))
+    # NICs of two ports have both; what names no network is no network.
+    ports = write(folder / "ports.toml", pathlib.Path(description).read_text().replace("8x NDR400 IB", "8x 2x200G IB"))
+    whole = write(folder / "whole.toml", pathlib.Path(description).read_text().replace("8x NDR400 IB", "8x400G IB"))
+    figures = [[row["simulated"] for row in json.loads(expect(program, ["verify", "--json", each, table], 0, odd))["rows"]] for each in (ports, whole)]
+    equal("ports", str(figures[0]), str(figures[1]))
+    for text in ("2x 8x400G", "8x 2x200G + 2x100G", "contributed by a lab"):
+        none = write(folder / "none.toml", pathlib.Path(description).read_text().replace("8x NDR400 IB", text))
+        _, stdout, stderr = program.run(["verify", "--json", none, table])
+        check("expected one kind of NIC" in stderr, f"{text}: {stdout} {stderr}")
     written = write(folder / "written.csv", "op,all,size,measured\nall-reduce,16,8388608,215\nall_reduce_perf,16,8388608,215\n")
     same = json.loads(expect(program, ["verify", "--json", description, written], 0, ""))["rows"]
     equal("times", str([rows[0]["simulated"]] * 2), str([row["simulated"] for row in same if row["quantity"] == "us"]))

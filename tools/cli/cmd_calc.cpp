@@ -327,17 +327,21 @@ int calc_kv_cache(const std::vector<std::string>& arguments) {
     in.check();
     const std::int64_t width =
         m.kv_rank > 0 ? m.kv_rank + m.rotary_dim : 2 * m.kv_heads * m.head_dim;
-    const double per_token = static_cast<double>(m.layers * width) * element;
+    // Layers with states keep these whatever the context: a sequence has them once.
+    const double layers = count_layers(m).with(Mixer::attention);
+    const double per_token = layers * static_cast<double>(width) * element;
     if (m.kv_rank > 0) {
         fmt::print(
-            "bytes per token = layers x (latent + rotary dimension) x bytes per element\n"
+            "bytes per token = layers with attention x (latent + rotary dimension) x bytes per "
+            "element\n"
             "      = {} x ({} + {}) x {:g} = {:.0f} B\n",
-            m.layers, m.kv_rank, m.rotary_dim, element, per_token);
+            layers, m.kv_rank, m.rotary_dim, element, per_token);
     } else {
         fmt::print(
-            "bytes per token = 2 x layers x KV heads x head dimension x bytes per element\n"
+            "bytes per token = 2 x layers with attention x KV heads x head dimension x bytes per "
+            "element\n"
             "      = 2 x {} x {} x {} x {:g} = {:.0f} B\n",
-            m.layers, m.kv_heads, m.head_dim, element, per_token);
+            layers, m.kv_heads, m.head_dim, element, per_token);
     }
     fmt::print("cache = bytes per token x context x sequences\n      = {:.0f} x {:g} x {:g} = {}\n",
                per_token, context, batch, gigabytes(per_token * context * batch));

@@ -21,7 +21,7 @@ TrialStep step_of(const Scenario& s) {
     out.model_flops = 3 * forward_flops_per_token(s.model, s.plan.sequence_length) * tokens;
     const double masked = attended_tokens(s.model, s.plan.sequence_length) *
                           (s.model.query_width() + s.model.value_width()) *
-                          static_cast<double>(s.model.layers);
+                          count_layers(s.model).with(Mixer::attention);
     out.causal_flops = out.model_flops - 3 * masked * tokens;
     Communicators groups(s.collective_constants, s.node);
     for (const PathPart& part :

@@ -96,6 +96,7 @@ Interval interval_of_a_run(std::vector<double> replicas) {
         const double half = student_t_quantile(0.975, n - 1) * all.deviation * std::sqrt(1 + 1 / n);
         return {all.mean - half, all.mean + half};
     }
+    std::erase_if(replicas, [](double value) { return std::isnan(value); });
     std::ranges::sort(replicas);
     return {sorted_quantile(replicas, 0.025), sorted_quantile(replicas, 0.975)};
 }

@@ -115,13 +115,17 @@ std::vector<CountedNics> counted_nics(const std::string& network) {
     std::string text = without_products(network);
     std::vector<CountedNics> out;
     // NICs of several ports, "8x 2x200G"; what a GPU has ("2x200G per GPU") counts nothing.
-    for (
-        const Found& nics : find_all(
-            text,
-            R"((\d{1,4})\s*(?:x|×)\s*[a-z]*\s*\(?(\d{1,2})\s*(?:x|×)\s*(\d{2,4})\s*(g\w*(?:/s)?)?)")) {
-        out.push_back({std::stoll(nics[1]), std::stod(nics[2]) * std::stod(nics[3]), nics[4]});
+    const char* ports =
+        R"((\d{1,4})\s*(?:x|×)\s*[a-z]*\s*\(?(\d{1,2})\s*(?:x|×)\s*(\d{2,4})\s*(g\w*(?:/s)?)?)";
+    for (const Found& nics : find_all(text, ports)) {
+        constexpr double ports_max = 4;
+        constexpr double gbit_max = 800;
+        const double gbit = std::stod(nics[2]) * std::stod(nics[3]);
+        if (std::stod(nics[2]) > ports_max || gbit > gbit_max) return {};
+        out.push_back({std::stoll(nics[1]), gbit, nics[4]});
     }
-    if (!out.empty()) return out;
+    // More than one kind is for whoever asks to refuse: the rest is counted, too.
+    if (!out.empty()) text = without_pattern(text, ports);
     text = without_pattern(text, R"(\([^()]*per gpu\))");
     for (
         const Found& nics : find_all(
@@ -173,7 +177,8 @@ std::vector<CountedNics> uncounted_nics(const std::string& network, const Node& 
     const std::vector<Found> names = find_all(text, R"(\b(edr|hdr|ndr|xdr) ?(?:\d{3})?\b)");
     const std::vector<double> rates = rates_gbit(text);
     if (names.size() + rates.size() == 0 &&
-        mentions_any(text, {"ib", "infiniband", "roce", "spectrum", "tcpx", "nvls", "sharp"})) {
+        !find_pattern(text, R"(\b(?:ib|infiniband|roce\w*|spectrum\S*|tcpx\w*|nvls|sharp)\b)")
+             .empty()) {
         return {{node.nics, 0, ""}};
     }
     if (names.size() > 1 || rates.size() > 1 || names.size() + rates.size() == 0) return {};
