@@ -48,6 +48,9 @@ class HuggingFace : private Importer {
         const Member& found = *member(key);
         return fmt::format("{}:{}: {}", file_, found.value.at.line, found.key);
     }
+    std::string origin_or_class(const char* key) const {
+        return find(key) != nullptr ? origin(key) : fmt::format("every {}", family_->type);
+    }
     void error(const Value* at, const char* key, const std::string& message,
                const std::string& help = {}) {
         diagnostics_.error(file_, at ? at->at : Position{}, key, message, help);
@@ -123,7 +126,7 @@ void HuggingFace::find_family() {
         root_ = inner;
     }
     if (root_ == inner || find("vision_config") != nullptr) {
-        part_.note("Of a model of text and other things, its text part alone.");
+        part_.note("The model has more than text: this is its text part alone.");
     }
     const Value* type = find("model_type");
     if (type == nullptr || type->kind != Value::Kind::string) {
@@ -442,9 +445,7 @@ void HuggingFace::add_window() {
                 origin("attention_chunk_size"), chunk);
         }
         if (const std::int64_t every = full_layer_every(); every > 0) {
-            part_.whole("full_attention_every", every,
-                        find("layer_types") ? origin("layer_types")
-                                            : fmt::format("every {}", family_->type));
+            part_.whole("full_attention_every", every, origin_or_class("layer_types"));
         }
         return;
     }
@@ -456,8 +457,7 @@ void HuggingFace::add_window() {
     if (const std::int64_t every = full_layer_every(); every > 1) {
         copy("window", "sliding_window");
         const char* said = find("layer_types") ? "layer_types" : "sliding_window_pattern";
-        return part_.whole("full_attention_every", every,
-                           find(said) ? origin(said) : fmt::format("every {}", family_->type));
+        return part_.whole("full_attention_every", every, origin_or_class(said));
     }
     diagnostics_.warning(
         file_, window->at, "sliding_window",

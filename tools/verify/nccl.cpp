@@ -124,7 +124,7 @@ std::vector<CountedNics> counted_nics(const std::string& network) {
         if (std::stod(nics[2]) > ports_max || gbit > gbit_max) return {};
         out.push_back({std::stoll(nics[1]), gbit, nics[4]});
     }
-    // More than one kind is for whoever asks to refuse: the rest is counted, too.
+    // The rest is counted, too: who asks refuses more than one kind.
     if (!out.empty()) text = without_pattern(text, ports);
     text = without_pattern(text, R"(\([^()]*per gpu\))");
     for (
@@ -219,7 +219,9 @@ bool set_cloud_nics(Catalogue& catalogue, const std::string& network, Node& node
 void read_network(Catalogue& catalogue, const std::string& column, Node& node) {
     const std::string network = with_clouds_nics(lower_case(column));
     std::vector<CountedNics> nics = counted_nics(network);
-    if (nics.empty() && mentions(network, "efa") && node.gpu.id.starts_with("a100")) {
+    const std::vector<double> rates = rates_gbit(without_products(network));
+    const bool as_p4d = rates.empty() || rates == std::vector<double>{400};
+    if (nics.empty() && as_p4d && mentions(network, "efa") && node.gpu.id.starts_with("a100")) {
         nics = {{4, 100, ""}};  // all that it rents out with A100
     }
     if (nics.empty() && set_cloud_nics(catalogue, network, node)) return;
