@@ -52,30 +52,22 @@ bool check_pattern(Catalogue& c, const TransformerModel& m) {
 
 // False when it has said which key has no effect.
 bool check_used(Catalogue& c, const TransformerModel& m) {
-    const bool states = count_layers(m).with(Mixer::state) > 0;
-    const struct {
-        const char* key;
-        bool used;
-        const char* why;
-    } keys[] = {
-        {"experts_every", m.experts > 0, "without experts"},
-        {"full_attention_every", m.window > 0, "without window"},
-        {"attention_gate", !m.attention_gate || m.kv_rank == 0, "beside latent attention"},
-        {"state_heads", states, "where no layer has a state"},
-        {"attention_every", states, "where no layer has a state"},
-        {"state_head_dim", states, "where no layer has a state"},
-        {"state_size", states, "where no layer has a state"},
-        {"state_groups", states, "where no layer has a state"},
-        {"state_conv", states, "where no layer has a state"},
-        {"state_chunk", states, "where no layer has a state"},
-        {"delta_rule", states, "where no layer has a state"},
+    const auto unused = [&](const char* key, const char* why) {
+        if (!c.has("model", m.name, key)) return false;
+        c.error("model", m.name, {key}, fmt::format("has no effect {}", why));
+        return true;
     };
-    for (const auto& each : keys) {
-        if (each.used || !c.has("model", m.name, each.key)) continue;
-        c.error("model", m.name, {each.key}, fmt::format("has no effect {}", each.why));
+    if (m.experts == 0 && unused("experts_every", "without experts")) return false;
+    if (m.window == 0 && unused("full_attention_every", "without window")) return false;
+    if (m.attention_gate && m.kv_rank > 0 && unused("attention_gate", "beside latent attention")) {
         return false;
     }
-    return true;
+    if (count_layers(m).with(Mixer::state) > 0) return true;
+    constexpr const char* of_states[] = {"state_heads", "attention_every", "state_head_dim",
+                                         "state_size",  "state_groups",    "state_conv",
+                                         "state_chunk", "delta_rule"};
+    return std::ranges::none_of(
+        of_states, [&](const char* key) { return unused(key, "where no layer has a state"); });
 }
 
 // What no model's shape is, and what the entry's own count of parameters says against its shape.
