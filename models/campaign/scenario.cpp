@@ -520,11 +520,7 @@ void ScenarioReader::read_step(Section& job) {
         s_.job.step.compute = power_->slowed(*given_step_);
         s_.job.step.throttled = power_->throttled_time(s_.job.step);
         remove_from_step(s_, changes_.without);
-        if (!model_name_.empty()) {
-            s_.job.step.model_flops =
-                3 * forward_flops_per_token(s_.model, s_.plan.sequence_length) *
-                static_cast<double>(s_.plan.global_batch * s_.plan.sequence_length);
-        }
+        if (!model_name_.empty()) s_.job.step.model_flops = model_flops(s_.model, s_.plan);
     } else if (model_name_.empty() && !s_.trace) {
         if (!top_.describing() && !job.has("model") && !job.has("trace") &&
             !outline_.find({"job", "step", "time"})) {

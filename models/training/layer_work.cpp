@@ -61,7 +61,7 @@ void attention_seconds(const TransformerModel& m, const ParallelPlan& p, const G
                          (m.query_width() + m.value_width()) / t;
     const double gap = seconds(gpu.kernel_gap);
     if (p.fused_attention) {
-        // Skips the masked half; the backward pass computes the scores again: five products, not two.
+        // Skips what is masked, a half; the backward pass computes the scores again: five products, not two.
         // Each score has one exponential, which narrow heads have few multiplications to hide behind.
         constexpr double usual_width = 128;
         // 8 bits are multiplied in half the time; exponentials take as long as before.
@@ -69,7 +69,7 @@ void attention_seconds(const TransformerModel& m, const ParallelPlan& p, const G
         const double rate = gpu.sustained_flops() * gpu.fused_attention_efficiency *
                             (1 + gpu.exponential_width / usual_width) /
                             ((p.attention_in_fp8 ? 0.5 : 1) + gpu.exponential_width / width);
-        const double forward = flops / 2 / rate + gap;
+        const double forward = flops / (m.masked ? 2 : 1) / rate + gap;
         double casts = 0;  // of queries, keys and values, and what attention gives back
         if (p.attention_in_fp8) {
             constexpr double bytes = 3;  // 2 and 1: one of them is read, one written
@@ -464,6 +464,41 @@ LayerWork layer_work(const TransformerModel& m, const ParallelPlan& p, Communica
     wait(out.backward, gpu.layer_launch_backward);
     recompute(p, gpu, experts, sum.again, ending, out);
     return out;
+}
+
+LayerWork vision_work(const TransformerModel& m, const ParallelPlan& p, Communicators& groups) {
+    const VisionEncoder& v = m.vision;
+    const double images = p.rank_images();
+    if (v.layers == 0 || images == 0) return {};
+    // Kernels are of whole images: of the nearest number, and then as many more or less.
+    const std::int64_t whole = std::max<std::int64_t>(1, std::llround(images));
+    const ParallelPlan plan = p.of_images(v, whole);
+    const TransformerModel model = vision_layers(v);
+    LayerWork once;
+    once.add(static_cast<double>(v.layers), layer_work(model, plan, groups, LayerKind{}));
+    // Nothing asks for a patch's own gradient. Each rank embeds all patches.
+    const Gpu& gpu = groups.node().gpu;
+    const double width = static_cast<double>(v.hidden);
+    const double values = static_cast<double>(v.patch_values);
+    const double patches = plan.rank_tokens();
+    once.forward.multiplications += gemm_seconds(gpu, {patches, width, values});
+    once.backward.multiplications += gemm_seconds(gpu, {width, values, patches});
+    if (p.vision_frozen()) once.recompute = once.backward = {};
+
+    const double t = static_cast<double>(p.tensor);
+    const double tokens = v.tokens() * static_cast<double>(whole);
+    const double inner = static_cast<double>(v.projector);
+    const double h = static_cast<double>(m.hidden);
+    LayerWork projector;
+    Linear linear(gpu, plan, projector);
+    if (inner > 0) {
+        linear(tokens, inner / t, v.projected_width());
+        linear(tokens, h, inner / t);
+    } else {
+        linear(tokens, h / t, v.projected_width());
+    }
+    once.add(1, projector);
+    return LayerWork{}.add(images / static_cast<double>(whole), once);
 }
 
 }  // namespace railyard

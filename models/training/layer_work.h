@@ -50,7 +50,18 @@ struct LayerWork {
     Pass recompute;
     Pass backward;
     double total() const { return forward.total() + recompute.total() + backward.total(); }
+    double kernels() const { return forward.kernels() + recompute.kernels() + backward.kernels(); }
+    LayerWork& add(double n, const LayerWork& each) {
+        forward.add(n, each.forward);
+        recompute.add(n, each.recompute);
+        backward.add(n, each.backward);
+        return *this;
+    }
 };
+
+// One microbatch through the model's vision encoder and its projector.
+LayerWork vision_work(const TransformerModel& model, const ParallelPlan& plan,
+                      Communicators& groups);
 
 // `groups` takes the collectives, and notes them where it was told to.
 LayerWork layer_work(const TransformerModel& model, const ParallelPlan& plan, Communicators& groups,

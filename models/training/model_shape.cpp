@@ -179,6 +179,7 @@ TransformerModel read_model(Catalogue& c, const std::string& name) {
         m.dense_layers = count("dense_layers", 0);
         m.experts_every = count("experts_every", 1);
     }
+    m.vision = read_vision_encoder(c, name);
     check_shape(c, m);
     return m;
 }
@@ -250,14 +251,15 @@ double parameter_count(const TransformerModel& m) {
     const LayerParameters layer = layer_parameters(m);
     const LayerCounts layers = count_layers(m);
     return common_parameters(layer, layers) + layers.with(FeedForward::experts) * layer.routed +
-           outer_parameters(m);
+           outer_parameters(m) + vision_parameters(m.vision, m.hidden).all();
 }
 
 double active_parameter_count(const TransformerModel& m) {
-    if (m.experts == 0) return parameter_count(m);
+    const double decoder = parameter_count(m) - vision_parameters(m.vision, m.hidden).all();
+    if (m.experts == 0) return decoder;
     const double unused = layer_parameters(m).routed * static_cast<double>(m.experts - m.topk) /
                           static_cast<double>(m.experts);
-    return parameter_count(m) - count_layers(m).with(FeedForward::experts) * unused;
+    return decoder - count_layers(m).with(FeedForward::experts) * unused;
 }
 
 LayerKind TransformerModel::layer(std::int64_t number) const {
@@ -308,7 +310,7 @@ double attended_tokens(const TransformerModel& m, std::int64_t sequence_length) 
     if (w == 0 || w >= s) return s;
     const double full =
         m.full_attention_every > 0 ? 1 / static_cast<double>(m.full_attention_every) : 0;
-    return full * s + (1 - full) * (2 * w - w * w / s);
+    return full * s + (1 - full) * (m.masked ? 2 * w - w * w / s : w);
 }
 
 double forward_flops_per_token(const TransformerModel& m, std::int64_t sequence_length) {
@@ -329,6 +331,22 @@ double forward_flops_per_token(const TransformerModel& m, std::int64_t sequence_
                 layers.with(FeedForward::experts) * active) +
            layers.with(Mixer::state) * (2 * matrices + update) + attends * attention +
            2 * h * static_cast<double>(m.vocab);
+}
+
+TransformerModel vision_layers(const VisionEncoder& v) {
+    TransformerModel m;
+    m.layers = v.layers;
+    m.hidden = v.hidden;
+    m.ffn = v.ffn;
+    m.heads = m.kv_heads = v.heads;
+    m.head_dim = m.value_dim = v.hidden / std::max<std::int64_t>(1, v.heads);
+    m.sequence_length = v.patches;
+    m.glu = v.glu;
+    m.linear_bias = m.norm_bias = true;
+    m.masked = false;
+    m.window = v.window;
+    m.full_attention_every = v.full_attention_every;
+    return m;
 }
 
 }  // namespace railyard

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "models/catalogue/catalogue.h"
+#include "models/training/vision.h"
 
 namespace railyard {
 
@@ -55,7 +56,7 @@ struct LayerKind {
     bool operator==(const LayerKind&) const = default;
 };
 
-// A decoder-only transformer. Counts, no units.
+// A decoder-only transformer, and what looks at images in front of it. Counts, no units.
 struct TransformerModel {
     std::string name;
     std::int64_t layers = 0;
@@ -73,6 +74,7 @@ struct TransformerModel {
     bool norm_bias = false;              // norms shift, besides scaling
     std::int64_t learned_positions = 0;  // 0: none, or computed ones
     bool parallel_block = false;  // attention and feed-forward read the same norm, add up in one
+    bool masked = true;           // attention looks back only
     std::int64_t window = 0;      // tokens that attention looks back; 0: all
     std::int64_t full_attention_every = 0;  // with a window: each so many-th layer looks at all
     bool attention_gate = false;            // queries bring a gate for what attention writes
@@ -95,6 +97,7 @@ struct TransformerModel {
     std::int64_t mtp_layers = 0;  // that predict tokens after the next, with a loss each
     // Layers of one part: M a state, * attention, - a dense feed-forward, E experts. Empty: all have two.
     std::string layer_pattern{};
+    VisionEncoder vision{};
 
     double query_width() const { return static_cast<double>(heads * head_dim); }
     double kv_width() const { return static_cast<double>(kv_heads * head_dim); }
@@ -112,10 +115,13 @@ struct TransformerModel {
 // How many layers there are of each kind.
 struct LayerCounts {
     std::array<double, LayerKind::kinds> of{};
+    bool vision = false;  // and the vision encoder in front of them
 
     double& operator[](LayerKind kind) { return of[kind.index()]; }
     double operator[](LayerKind kind) const { return of[kind.index()]; }
-    double all() const { return std::accumulate(of.begin(), of.end(), 0.0); }
+    double all() const {  // but for those of the vision encoder
+        return std::accumulate(of.begin(), of.end(), 0.0);
+    }
     double with(Mixer mixer) const;
     double with(FeedForward feed_forward) const;
     bool operator==(const LayerCounts&) const = default;
@@ -147,11 +153,15 @@ double common_parameters(const LayerParameters& each, LayerKind kind);
 double common_parameters(const LayerParameters& each, const LayerCounts& layers);  // of all these
 // Outside the layers: embedding, positions, output matrix, last norm.
 double outer_parameters(const TransformerModel& model);
+// With the vision encoder and its projector.
 double parameter_count(const TransformerModel& model);
-// Those that one token meets: of the routed experts, topk.
+// Those that one token meets: of the routed experts, topk; none of the vision encoder.
 double active_parameter_count(const TransformerModel& model);
 
-// FLOPs of one token's forward pass, attention over the whole sequence counted (Megatron's
+// The vision encoder's layers as a model of their own, without embedding and output.
+TransformerModel vision_layers(const VisionEncoder& encoder);
+
+// FLOPs of one token's forward pass in the decoder, attention over the whole sequence counted (Megatron's
 // convention; half of it is masked).
 double forward_flops_per_token(const TransformerModel& model, std::int64_t sequence_length);
 // The mean number of tokens that one looks at, over layers with attention, the masked half counted as above.

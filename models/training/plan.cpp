@@ -61,6 +61,18 @@ const std::vector<std::string>& expert_dispatch_names() {
     return names;
 }
 
+ParallelPlan ParallelPlan::of_images(const VisionEncoder& vision, std::int64_t count) const {
+    ParallelPlan out = *this;
+    out.data *= out.context;
+    out.context = out.expert = 1;
+    out.microbatch = count;
+    out.sequence_length = vision.patches;
+    out.precision = Precision::bf16;
+    out.attention_in_fp8 = false;
+    out.adapter_rank = 0;
+    return out;
+}
+
 std::string split_text(const ParallelPlan& p) {
     return fmt::format("TP {}{} x PP {} x DP {}{}", p.tensor,
                        p.context > 1 ? fmt::format(" x CP {}", p.context) : "", p.pipeline, p.data,
@@ -139,7 +151,8 @@ std::vector<StageRun> stage_runs(const TransformerModel& m, const ParallelPlan& 
     std::int64_t before = 0;  // layers
     for (std::int64_t stage = 0; stage < p.pipeline; ++stage) {
         const std::int64_t count = layers_of_stage(m, p, stage);
-        const LayerCounts layers = count_layers(m, before, count);
+        LayerCounts layers = count_layers(m, before, count);
+        layers.vision = stage == 0 && m.vision.layers > 0;
         before += count;
         const bool last = stage == p.pipeline - 1;
         if (!last && !out.empty() && out.back().layers == layers) {
@@ -161,6 +174,11 @@ RankParameters rank_parameters(const TransformerModel& m, const ParallelPlan& p,
         t;
     out.routed = layers.with(FeedForward::experts) * each.routed /
                  static_cast<double>(p.expert_tensor() * p.expert);
+    if (layers.vision) {
+        const VisionParameters vision = vision_parameters(m.vision, m.hidden);
+        (p.vision_frozen() ? out.frozen : out.common) += vision.layers / t;
+        out.common += vision.projector / t;
+    }
     return out;
 }
 
@@ -259,6 +277,22 @@ double activation_bytes_per_layer(const TransformerModel& m, const ParallelPlan&
     return tokens * (split / t + replicated / (p.sequence_parallel ? t : 1) + whole);
 }
 
+// The vision encoder's layers keep what the decoder's do, its projector what it reads and its inner width. A
+// frozen encoder keeps the latter alone.
+double vision_activations(const TransformerModel& m, const ParallelPlan& p) {
+    const VisionEncoder& v = m.vision;
+    const double images = p.rank_images();
+    const double projector =
+        v.tokens() * (v.projected_width() +
+                      2 * static_cast<double>(v.projector) / static_cast<double>(p.tensor));
+    double layers = 0;
+    if (!p.vision_frozen()) {
+        layers = static_cast<double>(v.layers) *
+                 activation_bytes_per_layer(vision_layers(v), p.of_images(v, 1), LayerKind{});
+    }
+    return images * (layers + 2 * projector);
+}
+
 // What a stage with these layers keeps of one microbatch.
 double kept_activations(const TransformerModel& m, const ParallelPlan& p,
                         const LayerCounts& layers) {
@@ -268,7 +302,7 @@ double kept_activations(const TransformerModel& m, const ParallelPlan& p,
             if (layers.of[i] == 0) continue;
             sum += layers.of[i] * activation_bytes_per_layer(m, plan, LayerKind::of(i));
         }
-        return sum;
+        return sum + (layers.vision ? vision_activations(m, plan) : 0);
     };
     if (p.recompute != Recompute::full || p.recompute_layers == 0) return kept(p);
     ParallelPlan others = p;
@@ -332,7 +366,8 @@ StageMemory stage_memory(const TransformerModel& m, const ParallelPlan& p,
         return each * (out.params.common / (shared ? shards : 1) +
                        out.params.routed / (shared ? expert_shards : 1));
     };
-    out.weights = held(weight_bytes(p, bytes), p.zero >= 3);
+    out.weights = held(weight_bytes(p, bytes), p.zero >= 3) +
+                  weight_bytes(p, bytes) * out.params.frozen / (p.zero >= 3 ? shards : 1);
     if (p.adapter_rank == 0) {
         out.gradients = held(gradient_bytes(p, bytes), p.zero >= 2);
         out.optimizer = held(bytes.optimizer, p.zero >= 1);
@@ -394,13 +429,15 @@ std::vector<MemoryUse> memory_per_gpu(const TransformerModel& m, const ParallelP
                                       const ParameterBytes& bytes, const Gpu& gpu) {
     const auto [run, use] = fullest_stage(m, p, bytes, gpu);
     const double params = use.params.common + use.params.routed;
+    const std::string frozen =
+        use.params.frozen > 0 ? fmt::format("; and {:.4g} that are frozen", use.params.frozen) : "";
     const auto shared = [&](double each, bool split) {
         return fmt::format("{:.4g} parameters x {:g} B{}", params, each,
                            split ? fmt::format(" / {} ranks", p.shards()) : "");
     };
     const double count = run.layers.all();
     std::vector<MemoryUse> out = {
-        {"weights", use.weights, shared(weight_bytes(p, bytes), p.zero >= 3)},
+        {"weights", use.weights, shared(weight_bytes(p, bytes), p.zero >= 3) + frozen},
         {"gradients", use.gradients, shared(gradient_bytes(p, bytes), p.zero >= 2)},
         {"optimizer state", use.optimizer, shared(bytes.optimizer, p.zero >= 1)},
     };
@@ -409,10 +446,12 @@ std::vector<MemoryUse> memory_per_gpu(const TransformerModel& m, const ParallelP
                        fmt::format("{:g} of {:g} layers, one in use, one prefetched",
                                    gathered_layers, count)});
     }
-    out.push_back({"activations", use.activations,
-                   fmt::format("stage {}: {:g} layers x {:.4g} microbatches in flight x {:.4g} GB",
-                               run.first, count, use.in_flight,
-                               use.activations / std::max(1.0, count * use.in_flight) * 1e-9)});
+    out.push_back(
+        {"activations", use.activations,
+         fmt::format("stage {}: {:g} layers{} x {:.4g} microbatches in flight x {:.4g} GB",
+                     run.first, count, run.layers.vision ? " with the vision encoder" : "",
+                     use.in_flight,
+                     use.activations / std::max(1.0, count * use.in_flight) * 1e-9)});
     out.push_back(
         {"logits", use.logits,
          run.first == p.pipeline - 1

@@ -91,6 +91,9 @@ struct ParallelPlan : StackHabits {
     std::int64_t microbatch = 1;             // sequences
     std::int64_t global_batch = 1;           // sequences per step, all replicas
     std::int64_t sequence_length = 0;        // tokens
+    double images = 0;                       // of a sequence, in the mean
+    double images_spread = 0;                // their standard deviation
+    bool freeze_vision = false;              // the encoder is not trained, its projector is
     int zero = 1;                            // ZeRO stage: what data-parallel ranks share out
     bool overlap_context = true;             // keys and values pass around a ring behind attention
     bool flat_parameters = true;    // ZeRO-3 gathers a layer at once, not parameter by parameter
@@ -135,6 +138,14 @@ struct ParallelPlan : StackHabits {
     double bucket_parameters() const {
         return std::max(40e6, 1e6 * static_cast<double>(replica_ranks()));
     }
+    // Adapters leave it alone, too.
+    bool vision_frozen() const { return freeze_vision || adapter_rank > 0; }
+    // Images of one microbatch on one rank: context-parallel ranks share them out.
+    double rank_images() const {
+        return static_cast<double>(microbatch) * images / static_cast<double>(context);
+    }
+    // What a vision encoder's layers do with so many images on a rank, as a plan of their own: in 16 bits.
+    ParallelPlan of_images(const VisionEncoder& vision, std::int64_t count) const;
     std::int64_t shards() const { return shard_ranks > 0 ? shard_ranks : replica_ranks(); }
     // Tokens of one microbatch on one rank.
     double rank_tokens() const {
@@ -184,16 +195,17 @@ bool layers_split(const TransformerModel& model, const ParallelPlan& plan);
 struct StageRun {
     std::int64_t first = 0;
     std::int64_t count = 0;
-    LayerCounts layers;  // of each
+    LayerCounts layers;  // of each; the vision encoder is on the first stage
 };
 // All stages, in order; the last, which has the output matrix, apart.
 std::vector<StageRun> stage_runs(const TransformerModel& model, const ParallelPlan& plan);
 
-// Parameters of one GPU on a stage: of the routed experts, and all others. Embeddings are spread evenly
-// over the stages, as splits with one layer less at the ends do.
+// Parameters of one GPU on a stage: of the routed experts, of a vision encoder that is not trained, and all
+// others. Embeddings are spread evenly over the stages, as splits with one layer less at the ends do.
 struct RankParameters {
     double common = 0;
     double routed = 0;
+    double frozen = 0;
 };
 RankParameters rank_parameters(const TransformerModel& model, const ParallelPlan& plan,
                                const LayerCounts& layers);

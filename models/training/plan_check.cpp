@@ -91,6 +91,23 @@ void check_states(const TransformerModel& m, const ParallelPlan& p, Problems& ou
                    valid_divisors(state.heads)});
 }
 
+void check_images(const TransformerModel& m, const ParallelPlan& p, Problems& out) {
+    const VisionEncoder& vision = m.vision;
+    if (vision.layers == 0) return;
+    if (vision.heads % p.tensor != 0) {
+        out.push_back({"tensor",
+                       fmt::format("{} heads of the vision encoder don't divide by tensor = {}",
+                                   vision.heads, p.tensor),
+                       valid_divisors(vision.heads)});
+    }
+    const double tokens = p.images * vision.tokens();
+    if (tokens <= static_cast<double>(p.sequence_length)) return;
+    out.push_back({"sequence_length",
+                   fmt::format("{:g} images of {:g} tokens each are more than a sequence's {}",
+                               p.images, vision.tokens(), p.sequence_length),
+                   "or fewer of job.parallel.images"});
+}
+
 void check_split(const TransformerModel& m, const ParallelPlan& p, Problems& out) {
     if (p.pipeline == 1 || layers_split(m, p)) return;
     if (!p.stage_layers.empty()) {
@@ -189,6 +206,7 @@ std::vector<PlanProblem> plan_problems(const TransformerModel& m, const Parallel
              fmt::format("{} attention heads don't divide by tensor = {}", m.heads, p.tensor),
              valid_divisors(m.heads)});
     }
+    check_images(m, p, out);
     check_states(m, p, out);
     check_split(m, p, out);
     check_sequence(p, out);

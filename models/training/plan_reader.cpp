@@ -36,7 +36,7 @@ void warn_of_idle_keys(Section& parallel, const Planned& s, bool imbalance_given
                                             "overlap_data",     "overlap_tensor", "overlap_context",
                                             "overlap_pipeline", "fused_loss",     "cuda_graphs",
                                             "precision",        "jitter",         "overlap_expert",
-                                            "dispatch",         "gather_in_fp8"};
+                                            "dispatch",         "gather_in_fp8",  "images_spread"};
         if (p.recompute != Recompute::none) of_time.push_back("fused_attention");
         for (const char* key : of_time) {
             if (parallel.has(key)) {
@@ -48,6 +48,17 @@ void warn_of_idle_keys(Section& parallel, const Planned& s, bool imbalance_given
     if (s.model.experts == 0 || p.expert == 1) {
         warn_of_keys(parallel, {"fold_experts", "overlap_expert", "dispatch"},
                      "has no effect without expert > 1");
+    }
+    if (s.model.vision.layers == 0) {
+        warn_of_keys(parallel, {"images", "images_spread", "freeze_vision"},
+                     fmt::format("has no effect: {} has no vision encoder", s.model.name));
+    } else if (p.images == 0 || p.data == 1) {
+        warn_of_keys(parallel, {"images_spread"},
+                     p.images == 0 ? "has no effect without images"
+                                   : "has no effect with one replica, which waits for no other");
+    }
+    if (p.adapter_rank > 0) {
+        warn_of_keys(parallel, {"freeze_vision"}, "has no effect: beside adapters it is frozen");
     }
     if (!p.fused_attention && p.attention_in_fp8) {
         parallel.warning("attention_in_fp8", "has no effect without fused_attention");
@@ -299,6 +310,7 @@ class PlanReader {
     Precision fp8_;       // how the job's software scales 8 bits
     Section parallel_;
     std::optional<std::int64_t> data_;
+    std::optional<double> images_;
     std::int64_t zero_ = 1;
     int precision_ = 0;
     std::optional<double> imbalance_;
@@ -380,6 +392,16 @@ void PlanReader::read_split() {
                                                        sequence_length_max, p_.sequence_length));
         p_.sequence_length = sequence_length_max;
     }
+    parallel_.read("images", images_, "Images of a sequence, in the mean",
+                   {.bound = Bound::non_negative,
+                    .otherwise = "must be given where the model has a vision encoder"});
+    p_.images = images_.value_or(0);
+    parallel_.read("images_spread", p_.images_spread,
+                   "Standard deviation of the images of a sequence: replicas wait for the one that "
+                   "has most",
+                   {.bound = Bound::non_negative});
+    parallel_.read("freeze_vision", p_.freeze_vision,
+                   "The vision encoder is not trained; its projector is, unless adapters are");
 }
 
 // What is shared, hidden, fused and computed again.
@@ -486,6 +508,12 @@ void PlanReader::check() {
                                   : told && job_.has("step") ? "job.step.time"
                                                              : nullptr;
     warn_of_idle_keys(parallel_, all, imbalance_.has_value(), step_from);
+    if (context_.model.vision.layers > 0 && !images_ && !context_.instead) {
+        parallel_.error("images",
+                        fmt::format("{} looks at images, and nothing says how many a sequence has",
+                                    context_.model.name),
+                        "images = 0 with text alone");
+    }
     check_precision(parallel_, all, precision_names()[static_cast<std::size_t>(precision_)]);
     for (const PlanProblem& problem : plan_problems(context_.model, p_)) {
         // With other GPUs than the job's nobody knows how many replicas are meant.

@@ -12,8 +12,9 @@ namespace {
 
 struct Stage {
     LayerCounts layers;
-    LayerWork work;   // one microbatch through the layers
-    double head = 0;  // and through the output matrix and the loss, there and back
+    LayerWork vision;  // one microbatch through the vision encoder
+    LayerWork work;    // and through it and the layers
+    double head = 0;   // and through the output matrix and the loss, there and back
     double total() const { return work.total() + head; }
 };
 
@@ -53,6 +54,7 @@ struct Layers {
         for (std::size_t i = 0; i < LayerKind::kinds; ++i) {
             if (counts.of[i] > 0) of[i] = layer_work(m, p, groups, LayerKind::of(i));
         }
+        vision = vision_work(m, p, groups);
     }
     static LayerCounts with_further(const TransformerModel& m) {
         LayerCounts counts = count_layers(m);
@@ -60,6 +62,7 @@ struct Layers {
         return counts;
     }
     std::array<LayerWork, LayerKind::kinds> of;
+    LayerWork vision;
 };
 
 Stage stage_of(const TransformerModel& m, const ParallelPlan& p, const Gpu& gpu,
@@ -79,13 +82,15 @@ Stage stage_of(const TransformerModel& m, const ParallelPlan& p, const Gpu& gpu,
         stage.work.recompute.add(count * recomputed, layers.of[i].recompute);
         stage.work.backward.add(count, layers.of[i].backward);
     }
+    if (run.layers.vision) {
+        stage.vision = layers.vision;
+        stage.work.add(1, stage.vision);
+    }
     if (last) {
         // Each further token has a layer, two norms and a matrix of its own, and the same loss.
         const double further = static_cast<double>(m.mtp_layers);
         const LayerWork& layer = layers.of[m.further_layer().index()];
-        stage.work.forward.add(further, layer.forward);
-        stage.work.recompute.add(further, layer.recompute);
-        stage.work.backward.add(further, layer.backward);
+        stage.work.add(further, layer);
         stage.head = (1 + further) * head_seconds(m, p, gpu);
     }
     wait_for_offload(m, p, gpu, stage);
@@ -129,7 +134,6 @@ double buckets_of(const ParallelPlan& p, double parameters) {
 // One exchange of all gradients, and one of all weights.
 Exchange exchange_seconds(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
                           const ParameterBytes& bytes, const LayerCounts& stage) {
-    const bool frozen = p.adapter_rank > 0;
     const RankParameters params = rank_parameters(m, p, stage);
     const double layers = std::max(1.0, stage.all());
     // Gathers of one parameter after another run over one channel, which has one NIC.
@@ -139,7 +143,7 @@ Exchange exchange_seconds(const TransformerModel& m, const ParallelPlan& p, Comm
         p.gather_in_fp8 && p.precision != Precision::bf16 ? 1 : bytes.weight;
     const bool buckets = p.buckets && p.zero < 3;
     Exchange once;
-    const auto exchange = [&](double count, std::int64_t stride, std::int64_t ranks) {
+    const auto exchange = [&](double count, std::int64_t stride, std::int64_t ranks, bool trained) {
         if (ranks == 1 || count == 0) return;
         // What no sharing splits by layer leaves at once.
         const double whole = buckets ? buckets_of(p, count) : 1;
@@ -163,16 +167,19 @@ Exchange exchange_seconds(const TransformerModel& m, const ParallelPlan& p, Comm
             return;
         }
         if (shards > 1) {
-            if (!frozen) time(Collective::reduce_scatter, stride, shards, gradient, split);
+            if (trained) time(Collective::reduce_scatter, stride, shards, gradient, split);
             time(Collective::all_gather, stride, shards, count * weight_bytes, split);
         }
-        if (shards < ranks && !frozen) {
+        if (shards < ranks && trained) {
             time(Collective::all_reduce, stride * shards, ranks / shards,
                  gradient / static_cast<double>(shards), whole);
         }
     };
-    exchange(params.common, p.replica_stride(), p.replica_ranks());
-    exchange(params.routed, p.expert_stride() * p.expert, p.expert_replica_ranks() / p.expert);
+    const bool trained = p.adapter_rank == 0;
+    exchange(params.common, p.replica_stride(), p.replica_ranks(), trained);
+    exchange(params.routed, p.expert_stride() * p.expert, p.expert_replica_ranks() / p.expert,
+             trained);
+    if (p.zero >= 3) exchange(params.frozen, p.replica_stride(), p.replica_ranks(), false);
     return once;
 }
 
@@ -295,6 +302,30 @@ LayerOutline layer_outline(const TransformerModel& m, const ParallelPlan& p, Com
             outline_of(work.backward, std::move(back))};
 }
 
+// All replicas wait for the one whose sequences have most images.
+double images_wait(const TransformerModel& m, const ParallelPlan& p, const Stage& stage) {
+    if (p.images_spread == 0 || p.images == 0) return 0;
+    const double each = stage.vision.total() / p.rank_images() /  // an image
+                        static_cast<double>(p.context);
+    const double sequences = static_cast<double>(p.global_batch) / static_cast<double>(p.data);
+    return each * p.images_spread * std::sqrt(sequences) * expected_max_normal(p.data);
+}
+
+// All of its layers as one.
+LayerOutline vision_outline(const TransformerModel& m, const ParallelPlan& p,
+                            Communicators& groups) {
+    std::vector<CollectiveCall> calls;
+    groups.note_calls(&calls);
+    const LayerWork work = vision_work(m, p, groups);
+    groups.note_calls(nullptr);
+    for (CollectiveCall& call : calls) call.count *= static_cast<double>(m.vision.layers);
+    const std::vector<CollectiveCall> none;
+    const bool trained = !p.vision_frozen();
+    return {outline_of(work.forward, calls),
+            outline_of(work.recompute, trained && p.recompute == Recompute::full ? calls : none),
+            outline_of(work.backward, trained ? calls : none)};
+}
+
 }  // namespace
 
 StepOutline step_outline(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
@@ -305,6 +336,7 @@ StepOutline step_outline(const TransformerModel& m, const ParallelPlan& p, Commu
     for (std::size_t i = 0; i < LayerKind::kinds; ++i) {
         if (counts.of[i] > 0) out.layers[i] = layer_outline(m, p, groups, LayerKind::of(i));
     }
+    out.vision = vision_outline(m, p, groups);
     out.head_s = head_seconds(m, p, gpu);
     out.boundary_bytes = boundary_bytes(m, p);
     const bool exchanged = p.replica_ranks() > 1 && (p.adapter_rank == 0 || p.zero >= 3);
@@ -337,17 +369,20 @@ CriticalPath critical_path(const TransformerModel& m, const ParallelPlan& p, Com
         return w.forward.*part + w.recompute.*part + w.backward.*part;
     };
 
+    const LayerWork layers = LayerWork(work).add(-1, stage.vision);
     const double sends = boundary_sends(p);
     const DataParallel data = data_parallel(m, p, groups, bytes, stage);
 
     CriticalPath path{{
         {"matrix multiplications", StepKind::compute, passes,
-         count * (work.forward.multiplications + work.backward.multiplications)},
+         count * (layers.forward.multiplications + layers.backward.multiplications)},
         {"attention", StepKind::compute, passes,
-         count * (work.forward.attention + work.backward.attention)},
+         count * (layers.forward.attention + layers.backward.attention)},
         {"elementwise kernels", StepKind::compute, passes,
-         count * (work.forward.elementwise + work.backward.elementwise), true},
-        {"recomputation", StepKind::compute, passes, count * work.recompute.kernels()},
+         count * (layers.forward.elementwise + layers.backward.elementwise), true},
+        {"recomputation", StepKind::compute, passes, count * layers.recompute.kernels()},
+        {"vision encoder", StepKind::compute, stage.vision.kernels() > 0 ? count : 0,
+         count * stage.vision.kernels()},
         {"waiting for launches", StepKind::compute, passes, count * sum(work, &Pass::launch_wait),
          true},
         {"output layer and loss", StepKind::compute, stage.head > 0 ? count : 0,
@@ -376,7 +411,15 @@ CriticalPath critical_path(const TransformerModel& m, const ParallelPlan& p, Com
         for (const PathPart& part : path) mean += part.seconds;
         path.back().seconds = mean * p.jitter * expected_max_normal(p.gpus());
     }
+    path.back().seconds += images_wait(m, p, stage);
     return path;
+}
+
+double model_flops(const TransformerModel& m, const ParallelPlan& p) {
+    const double images = static_cast<double>(p.global_batch) * p.images;
+    return 3 * forward_flops_per_token(m, p.sequence_length) *
+               static_cast<double>(p.global_batch * p.sequence_length) +
+           (p.vision_frozen() ? 1 : 3) * images * vision_flops_per_image(m.vision, m.hidden);
 }
 
 StepTime model_step(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
@@ -394,8 +437,7 @@ StepTime model_step(const TransformerModel& m, const ParallelPlan& p, Communicat
     step.exposed_communication = part(StepKind::communication);
     step.bubble = part(StepKind::bubble);
     step.straggler_wait = part(StepKind::straggler);
-    step.model_flops = 3 * forward_flops_per_token(m, p.sequence_length) *
-                       static_cast<double>(p.global_batch * p.sequence_length);
+    step.model_flops = model_flops(m, p);
     return step;
 }
 

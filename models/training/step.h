@@ -43,7 +43,7 @@ struct PathPart {
     double seconds = 0;         // of all of them
     bool memory_bound = false;  // computing that waits for HBM or for launches, not for multipliers
 };
-constexpr std::size_t path_parts = 15;
+constexpr std::size_t path_parts = 16;
 using CriticalPath = std::array<PathPart, path_parts>;
 
 // The step of `plan` on the nodes of `groups`; README.md has the equations. `optimizer_traffic` is bytes
@@ -75,13 +75,17 @@ struct StepOutline {
     // By LayerKind::index(), where the model has such layers.
     std::array<LayerOutline, LayerKind::kinds> layers;
     const LayerOutline& layer(LayerKind kind) const { return layers[kind.index()]; }
-    double head_s = 0;  // of the last stage, there and back; once more for each further token
+    LayerOutline vision;  // the whole encoder, on the first stage
+    double head_s = 0;    // of the last stage, there and back; once more for each further token
     double boundary_bytes = 0;
     std::vector<StageOutline> stages;
 };
 StepOutline step_outline(const TransformerModel& model, const ParallelPlan& plan,
                          Communicators& groups, const ParameterBytes& bytes,
                          double optimizer_traffic);
+
+// Forward, and twice that backward; of a frozen vision encoder forward alone.
+double model_flops(const TransformerModel& model, const ParallelPlan& plan);
 
 // The same, summed by kind. A sum longer than step_part_max, or not a number because a rate in the
 // catalogue is zero, is cut to that.

@@ -7,10 +7,7 @@ StepTime step_of(const StepWork& work, const ParallelPlan& plan, Communicators& 
         return model_step(work.model, plan, groups, work.bytes, work.optimizer_traffic);
     }
     StepTime step = trace_step(*work.trace, groups);
-    if (!work.model.name.empty()) {
-        step.model_flops = 3 * forward_flops_per_token(work.model, plan.sequence_length) *
-                           static_cast<double>(plan.global_batch * plan.sequence_length);
-    }
+    if (!work.model.name.empty()) step.model_flops = model_flops(work.model, plan);
     return step;
 }
 

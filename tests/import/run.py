@@ -35,7 +35,8 @@ def of_families(railyard):
         with tempfile.TemporaryDirectory() as folder:
             config = pathlib.Path(folder) / "config.json"
             config.write_text(json.dumps(model["config"], indent=1))
-            _, out, err = run(railyard, ["import", "huggingface", str(config), "--sequence-length", "4096", "--name", "mine"])
+            _, out, err = run(railyard, ["import", "huggingface", str(config), "--sequence-length", "4096", "--name", "mine",
+                                          *model.get("options", [])])
         count = re.search(r"has ([\d.e+]+) parameters", out)
         if not count or abs(float(count[1]) / 1e9 / model["published"] - 1) > 0.01:
             yield f"{model['name']}: {count and count[1]} parameters, expected {model['published']}e9\n{err}"

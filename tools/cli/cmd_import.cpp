@@ -23,8 +23,9 @@ void list_kinds_of_import() {
 // What a kind does not heed is refused, not ignored.
 void check_options(const ImportKind& kind, const po::variables_map& values) {
     const std::string heeded = fmt::format(" {} ", kind.options);
-    for (const char* name : {"name", "sequence-length", "node", "node-days", "cause", "column",
-                             "skip-bad", "collective", "network", "hosts", "nic"}) {
+    for (const char* name :
+         {"name", "sequence-length", "image-patches", "node", "node-days", "cause", "column",
+          "skip-bad", "collective", "network", "hosts", "nic"}) {
         if (values.count(name) == 0 || values[name].defaulted()) continue;
         if (heeded.find(fmt::format(" {} ", name)) != std::string::npos) continue;
         throw ScenarioError(fmt::format("--{} means nothing to import {}", name, kind.name));
@@ -44,6 +45,9 @@ ImportOptions options_of(const po::variables_map& values, std::vector<std::strin
     options.output = text_of(values, "output");
     if (values.count("sequence-length")) {
         options.sequence_length = values["sequence-length"].as<std::int64_t>();
+    }
+    if (values.count("image-patches")) {
+        options.image_patches = values["image-patches"].as<std::int64_t>();
     }
     options.nic = text_of(values, "nic");
     if (values.count("hosts")) {
@@ -74,6 +78,8 @@ int cmd_import(const std::vector<std::string>& arguments) {
         "name", po::value<std::string>()->default_value("imported"),
         "The name of what is made, as in [model.NAME]")(
         "sequence-length", po::value<std::int64_t>(), "Tokens of one sequence in training")(
+        "image-patches", po::value<std::int64_t>(),
+        "Patches of one image, where a model leaves its size")(
         "node", po::value<std::vector<std::string>>()->composing(),
         "Which node of the catalogue it is: dgx_h100, or TYPE=dgx_h100 for GPUs that the site "
         "calls so")("node-days", po::value<double>(),

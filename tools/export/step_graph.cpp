@@ -270,6 +270,7 @@ RankStep::Kernels RankStep::kernels_of(const StageOutline& stage) const {
     for (std::size_t i = 0; i < LayerKind::kinds; ++i) {
         add(outline_.layers[i], stage.run.layers.of[i]);
     }
+    if (stage.run.layers.vision) add(outline_.vision, 1);
     if (stage.run.first + stage.run.count == p_.pipeline) {
         const double head = outline_.head_s * static_cast<double>(1 + m_.mtp_layers);
         out.forward += head / 3;
@@ -333,6 +334,9 @@ void RankStep::gather_layer(bool counts, const std::string& name, const Ids& beg
 void RankStep::forward(const Unit& unit) {
     const auto [first, end] = layers_of(unit.chunk);
     before_work_ = tail_;
+    if (here_->run.layers.vision && unit.chunk == 0) {
+        layer(outline_.vision.forward, place(unit) + " vision encoder");
+    }
     for (std::int64_t i = first; i < end; ++i) {
         const std::string name = fmt::format("{} layer {}", place(unit), i);
         gather_layer(i < own_layers(), name, before_work_);
@@ -381,6 +385,11 @@ void RankStep::backward(const Unit& unit) {
         } else if (sent != tail_) {
             scattered.insert(scattered.end(), sent.begin(), sent.end());
         }
+    }
+    if (here_->run.layers.vision && unit.chunk == 0) {
+        const std::string name = place(unit) + " vision encoder";
+        layer(outline_.vision.recompute, name + " again");
+        layer(outline_.vision.backward, name);
     }
     for (const Id id : scattered) wait(id);
     wait_for_host(here_->from_host_s, place(unit) + " activations from the host");
@@ -471,11 +480,13 @@ std::string RankStep::trace() {
 
 StepOutline slowed_by_hidden(StepOutline outline, const ParallelPlan& plan,
                              Communicators& network) {
-    for (LayerOutline& layer : outline.layers) {
+    const auto slow = [&](LayerOutline& layer) {
         for (PassOutline* pass : {&layer.forward, &layer.recompute, &layer.backward}) {
             slow_layer(*pass, plan, network);
         }
-    }
+    };
+    for (LayerOutline& layer : outline.layers) slow(layer);
+    slow(outline.vision);
     return outline;
 }
 

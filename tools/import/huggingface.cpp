@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "tools/import/huggingface_families.h"
+#include "tools/import/huggingface_vision.h"
 #include "tools/import/importers.h"
 #include "tools/import/json_tree.h"
 
@@ -124,9 +125,6 @@ void HuggingFace::find_family() {
     if (inner == nullptr) inner = find("llm_config");
     if (inner != nullptr && inner->kind == Value::Kind::table) {
         root_ = inner;
-    }
-    if (root_ == inner || find("vision_config") != nullptr) {
-        part_.note("The model has more than text: this is its text part alone.");
     }
     const Value* type = find("model_type");
     if (type == nullptr || type->kind != Value::Kind::string) {
@@ -529,6 +527,11 @@ void HuggingFace::run() {
     add_embedding();
     add_length();
     add_window();
+    if (root_ != &document_.root || find("vision_config") != nullptr) {
+        add_vision(document_.root, file_, options_.image_patches, count("hidden_size"), part_);
+    } else if (options_.image_patches) {
+        diagnostics_.error(file_, {}, "vision_config", "is missing: --image-patches means nothing");
+    }
     if (options_.files.size() > 1) check_weights(options_.files[1]);
     say_left_out();
 }

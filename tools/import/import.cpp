@@ -29,7 +29,7 @@ const ImportKind known_kinds[] = {
     {"dlio", "summary.json of DLIO or MLPerf Storage", "hosts node", a_table, import_dlio},
     {"elbencho", "elbencho's CSV (--csvfile)", "hosts node", a_table, import_elbencho},
     {"fio", "fio's JSON (--output-format=json)", "hosts node", a_table, import_fio},
-    {"huggingface", "config.json [model.safetensors.index.json]", "name sequence-length",
+    {"huggingface", "config.json [model.safetensors.index.json]", "name sequence-length image-patches",
      "a model: [model.NAME] from its shape; the index of its weights checks the parameters",
      import_huggingface},
     {"ibnetdiscover", "ibnetdiscover's output [iblinkinfo's] [a --node-name-map]", "node skip-bad",

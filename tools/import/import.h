@@ -18,6 +18,7 @@ struct ImportOptions {
     std::vector<std::string> files;
     std::string name;  // of the entry that is made
     std::optional<std::int64_t> sequence_length;
+    std::optional<std::int64_t> image_patches;
     std::vector<std::string>
         nodes;           // what is which node of the catalogue: "dgx_h100", "h100=dgx_h100"
     std::string output;  // the file that the part goes to; empty: to nobody's knowledge

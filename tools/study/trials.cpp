@@ -18,7 +18,7 @@ TrialStep step_of(const Scenario& s) {
     out.error = s.step_error;
     out.memory_capacity = static_cast<double>(s.node.gpu.usable_memory.count());
     const auto tokens = static_cast<double>(s.plan.global_batch * s.plan.sequence_length);
-    out.model_flops = 3 * forward_flops_per_token(s.model, s.plan.sequence_length) * tokens;
+    out.model_flops = model_flops(s.model, s.plan);
     const double masked = attended_tokens(s.model, s.plan.sequence_length) *
                           (s.model.query_width() + s.model.value_width()) *
                           count_layers(s.model).with(Mixer::attention);

@@ -32,12 +32,6 @@ TransformerModel gpt(std::int64_t layers, std::int64_t hidden, std::int64_t head
     return m;
 }
 
-// FLOPs of one step: forward and, twice as many, backward.
-double model_flops(const TransformerModel& m, const ParallelPlan& p) {
-    return 3 * forward_flops_per_token(m, p.sequence_length) *
-           static_cast<double>(p.global_batch * p.sequence_length);
-}
-
 // Megatron counts the recomputed forward pass as work too: its "96 B s l h^2".
 double hardware_flops(const TransformerModel& m, const ParallelPlan& p) {
     const double logits = 2.0 * static_cast<double>(m.hidden) * static_cast<double>(m.vocab) *
