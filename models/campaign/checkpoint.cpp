@@ -504,6 +504,14 @@ void join_stores(Scenario& s) {
     }
 }
 
+bool uses_object_store(const Scenario& s) {
+    const bool saves = s.job.checkpoint.mode != CheckpointMode::none &&
+                       std::ranges::any_of(s.job.checkpoint.tiers, [](const TierSpec& tier) {
+                           return tier.place == Place::object_store;
+                       });
+    return saves || (s.data && s.data->source == DataSource::object_store);
+}
+
 void read_checkpoint(Section& job, Catalogue& catalogue, Scenario& s,
                      const BurstPenalty& burst_penalty) {
     CheckpointJoin(job, catalogue, s).join(burst_penalty);

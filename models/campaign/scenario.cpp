@@ -59,28 +59,36 @@ void check_own_entries(ValueReader& values, const Scenario& s) {
     for (const std::string& name : s.own_entries->names("node")) read_node(catalogue, name);
 }
 
-// Switches add up all-reduces between nodes; a plan may have none, as with ZeRO.
+bool reduces_between_nodes(const Scenario& job) {
+    Communicators groups = communicators(job, Fidelity::analytic, {});
+    const StepOutline step =
+        step_outline(job.model, job.plan, groups, job.parameter_bytes, job.optimizer_traffic);
+    const auto reduces = [&](const std::vector<CollectiveCall>& calls) {
+        return std::ranges::any_of(calls, [&](const CollectiveCall& call) {
+            return call.collective == Collective::all_reduce &&
+                   (call.ranks - 1) * call.stride >= job.node.gpus;
+        });
+    };
+    return std::ranges::any_of(
+               step.layers,
+               [&](const LayerOutline& layer) { return reduces(layer.forward.calls); }) ||
+           std::ranges::any_of(step.stages,
+                               [&](const StageOutline& stage) { return reduces(stage.exchanges); });
+}
+
+// Switches add up all-reduces between nodes; plans may have none, as with ZeRO.
 void warn_of_idle_sharp(const Scenario& s, Section& top) {
     const bool in_window = std::ranges::any_of(
         s.window.traffic, [](const TrafficSpec& t) { return t.kind == WindowTraffic::sharp; });
     if (!s.networks[0].sharp || s.trace || in_window) return;
-    Communicators groups = communicators(s, Fidelity::analytic, {});
-    const StepOutline step =
-        step_outline(s.model, s.plan, groups, s.parameter_bytes, s.optimizer_traffic);
-    const auto reduces = [&](const std::vector<CollectiveCall>& calls) {
-        return std::ranges::any_of(calls, [&](const CollectiveCall& call) {
-            return call.collective == Collective::all_reduce &&
-                   (call.ranks - 1) * call.stride >= s.node.gpus;
-        });
-    };
-    const bool used =
-        std::ranges::any_of(
-            step.layers, [&](const LayerOutline& layer) { return reduces(layer.forward.calls); }) ||
-        std::ranges::any_of(step.stages,
-                            [&](const StageOutline& stage) { return reduces(stage.exchanges); });
+    const bool used = s.world ? std::ranges::any_of(s.world->models,
+                                                    [](const auto& job) {
+                                                        return job && reduces_between_nodes(*job);
+                                                    })
+                              : reduces_between_nodes(s);
     if (used) return;
     top.section("fabric").section("compute").warning(
-        "sharp", "has no effect: this plan has no all-reduce between nodes",
+        "sharp", "has no effect: no plan has an all-reduce between nodes",
         "job.parallel.zero = 0 reduces gradients in one; a window's traffic of kind \"sharp\" "
         "uses it too");
 }
@@ -249,12 +257,20 @@ void ScenarioReader::read_work() {
     WindowContext window = window_context(s_);
     window.nodes = outline_.job_nodes().value_or(s_.nodes.nodes);
     s_.window = read_window(top_, window);
+    const bool packets = s_.fidelity == Fidelity::packet || top_.has("window") ||
+                         outline_.find({"failures", "storm"}) != nullptr;
+    if (s_.own_class && !packets) {
+        top_.section("storage").warning(
+            "traffic_class", "has no effect on flows, which share links whatever their class",
+            "run.fidelity = \"packet\", or a [window]");
+    }
     if (top_.has("scheduler") || top_.describing()) {
         s_.job.nodes = s_.nodes.nodes;
         s_.job.gpus_per_node = s_.node.gpus;
         read_world(top_, values_, *catalogue_, s_);
         check_world();
         if (s_.world) s_.draws = draw_networks(s_);
+        if (s_.world && ok()) warn_of_idle_sharp(s_, top_);
     }
     if (top_.has("jobs") && !top_.has("scheduler") && !top_.has("job")) {
         top_.section("jobs");
@@ -265,6 +281,11 @@ void ScenarioReader::read_work() {
     }
     if (top_.describing()) {  // the same keys, under the scheduler that is dedicated to one job
         read_job(top_.section("jobs").sections("kind", "Jobs that are alike").front());
+    }
+    const bool objects =
+        s_.world ? s_.world->spec.stores.size() > object_store_index : uses_object_store(s_);
+    if (top_.has("object_store") && !objects) {
+        top_.warning("object_store", "has no effect: no job saves or reads there");
     }
     s_.neighbours = read_neighbours(top_, s_.stores[shared_store], s_.job.nodes, s_.fair_by_job);
     if (!s_.world || top_.describing()) read_maintenance(top_, s_.job.maintenance);
@@ -663,9 +684,6 @@ void ScenarioReader::check_world() {
             "is bought, cabled and powered, but nothing is sent to it: a job's checkpoints "
             "take jobs.kind.checkpoint_stall",
             "give jobs.kind.checkpoint_size");
-    }
-    if (top_.has("object_store") && s_.world->spec.stores.empty()) {
-        top_.warning("object_store", "has no effect: no job saves or reads there");
     }
     if (s_.stores[0].failures && s_.world->spec.stores.empty()) {
         top_.error("storage", "no job saves or reads there: that its parts fail has no effect",

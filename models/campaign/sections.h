@@ -37,6 +37,8 @@ void join_data(Section& job, Catalogue& catalogue, const LossCauses& without, Sc
 
 // Notes what the nodes of the job in `s`, which must be known, move together to and from its stores.
 void join_stores(Scenario& s);
+// Whether the job saves or reads there.
+bool uses_object_store(const Scenario& s);
 
 // What an upload that shares the compute network with the steps costs each of them; asked at most once.
 using BurstPenalty = std::function<Duration()>;

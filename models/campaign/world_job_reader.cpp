@@ -76,7 +76,7 @@ class WorldJobReader {
     void read_saving(Section& section, JobSource& source, const std::shared_ptr<Scenario>& view,
                      WorldJobKind& kind);
     void read_as(Section& section, const Scenario& job, WorldJobKind& kind);
-    void share_stores();
+    void share_stores(const Scenario& job);
     void save_as(Section& section, const std::shared_ptr<Scenario>& view, WorldJobKind& kind);
     void recover_as(Section& section, const std::shared_ptr<Scenario>& view, WorldJobKind& kind);
     void shrink_as(Section& section, Section& recovery, const std::shared_ptr<Scenario>& view,
@@ -229,7 +229,7 @@ void WorldJobReader::share_store(Section& section, Bytes size, const std::shared
 
 // What the kind's jobs save and restore, on the network that leads to the store.
 void WorldJobReader::move_over(const std::shared_ptr<Scenario>& job, WorldJobKind& kind) {
-    share_stores();
+    share_stores(*job);
     if (!shares_network_with_store(*job)) return;
     kind.transfer_traffic = steps_by_placement(job, {}, {}).transfer;
 }
@@ -351,7 +351,7 @@ void WorldJobReader::read_saving(Section& section, JobSource& source,
 // From a store that all jobs share, or through shuffle buffers: a run goes stage by stage.
 void WorldJobReader::read_as(Section& section, const Scenario& job, WorldJobKind& kind) {
     kind.data = std::make_shared<const DataFeedSpec>(*job.job.data);
-    if (!kind.data->alone) share_stores();
+    if (!kind.data->alone) share_stores(job);
     if (kind.saving) return;
     if (!section.has("checkpoint_size")) {
         refuse_keys(section, {"checkpoint_interval", "checkpoint_stall"},
@@ -374,9 +374,11 @@ void WorldJobReader::go_by_stages(const Scenario& job, WorldJobKind& kind) {
     kind.saving->store_paths = job.job.store_paths;
 }
 
-void WorldJobReader::share_stores() {
-    if (!spec_.stores.empty()) return;
-    for (const StoreSetup& store : s_.stores) spec_.stores.push_back({store.name, store.supply});
+void WorldJobReader::share_stores(const Scenario& job) {
+    const std::size_t used = uses_object_store(job) ? object_store_index + 1 : shared_store + 1;
+    for (std::size_t i = spec_.stores.size(); i < std::min(used, s_.stores.size()); ++i) {
+        spec_.stores.push_back({s_.stores[i].name, s_.stores[i].supply});
+    }
 }
 
 void WorldJobReader::save_as(Section& section, const std::shared_ptr<Scenario>& view,

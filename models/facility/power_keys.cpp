@@ -59,6 +59,12 @@ PowerKeys PowerKeysReader::read(Section& top, PowerSections& sections) {
     sections.breaker.finish();
     sections.pump.finish();
     sections.facility.finish();
+    const bool slows = p_.node.gpu.cap < p_.node.gpu.max || p_.budget || p_.facility_given ||
+                       sections.pump.present();
+    if (sections.power.has("cap_exponent") && !slows) {
+        sections.power.warning("cap_exponent", "has no effect: nothing slows a GPU",
+                               "give power.gpu_cap, power.budget, [facility] or [[pump]]");
+    }
     if (top.ok() && !top.describing()) {
         check_supplies(sections.power);
         check_racks(sections.facility);

@@ -87,6 +87,8 @@ void read_lemons(Section& failures, LemonNodes& lemons) {
     if (lemon.has("rate_multiplier") && lemons.fraction == 0) {
         lemon.warning("rate_multiplier", "has no effect without failures.lemon.fraction");
         lemons.rate_multiplier = 1;
+    } else if (lemon.has("fraction") && lemons.rate_multiplier == 1) {
+        lemon.warning("fraction", "has no effect with rate_multiplier = 1: they fail as others do");
     }
 }
 
