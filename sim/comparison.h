@@ -65,7 +65,6 @@ std::vector<double> paired_values(const MetricTable::Column& replicas);
 // Two of several designs, by their numbers, in one metric.
 struct MetricComparison {
     std::string metric;
-    std::string unit;
     Better better = Better::higher;
     std::size_t a = 0;
     std::size_t b = 0;

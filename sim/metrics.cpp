@@ -9,19 +9,19 @@
 
 namespace railyard {
 
-Metric plain_metric(std::string name, std::string unit, double value) {
-    return {std::move(name), std::move(unit), value, 0, -1};
+Metric plain_metric(std::string name, double value) {
+    return {std::move(name), value, 0, -1};
 }
 
-Metric mean_metric(std::string name, std::string unit, double sum, double count) {
+Metric mean_metric(std::string name, double sum, double count) {
     const double mean = count > 0 ? sum / count : std::numeric_limits<double>::quiet_NaN();
-    return {std::move(name), std::move(unit), mean, sum, count};
+    return {std::move(name), mean, sum, count};
 }
 
 void MetricTable::add(std::span<const Metric> replica) {
     if (replicas_ == 0) {
         columns_.clear();
-        for (const Metric& m : replica) columns_.push_back({m.name, m.unit, m.count < 0, {}, {}});
+        for (const Metric& m : replica) columns_.push_back({m.name, m.count < 0, {}, {}});
     }
     RY_CHECK(replica.size() == columns_.size());
     const auto make_room = [this](std::vector<double>& numbers) {
@@ -71,9 +71,8 @@ std::vector<MetricSummary> MetricTable::summaries(std::size_t draws) const {
     const std::vector<std::size_t> luck = dealt_over(replicas_, draws);
     std::vector<MetricSummary> out;
     for (const Column& c : columns_) {
-        out.push_back({c.name, c.unit,
-                       c.plain ? summarise_plain(c.values, luck)
-                               : summarise_ratio(c.values, c.counts, luck)});
+        out.push_back({c.name, c.plain ? summarise_plain(c.values, luck)
+                                       : summarise_ratio(c.values, c.counts, luck)});
     }
     return out;
 }

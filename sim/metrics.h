@@ -15,8 +15,7 @@
 namespace railyard {
 
 struct Metric {
-    std::string name;  // snake_case
-    std::string unit;  // "1" for a ratio
+    std::string name;  // snake_case; models/campaign/metric_names.h has its unit
     double value = 0;  // not a number: this replica has none (0 interruptions have no mean cost)
     // For a mean over something that is counted in each replica: what was counted and its sum. The mean
     // over replicas is then all sums over all counts, not a mean of means.
@@ -32,20 +31,18 @@ const auto* find_metric(const Named& metrics, std::string_view name) {
 }
 
 // A plain value, and a mean of `sum` over `count` things.
-Metric plain_metric(std::string name, std::string unit, double value);
-Metric mean_metric(std::string name, std::string unit, double sum, double count);
+Metric plain_metric(std::string name, double value);
+Metric mean_metric(std::string name, double sum, double count);
 
 // Those of a replica, in the order in which they are added.
 class MetricList : public std::vector<Metric> {
   public:
-    void add(std::string name, std::string unit, double value) {
-        push_back(plain_metric(std::move(name), std::move(unit), value));
-    }
+    void add(std::string name, double value) { push_back(plain_metric(std::move(name), value)); }
     void count(std::string name, std::int64_t things) {
-        add(std::move(name), "1", static_cast<double>(things));
+        add(std::move(name), static_cast<double>(things));
     }
-    void mean(std::string name, std::string unit, double sum, double count) {
-        push_back(mean_metric(std::move(name), std::move(unit), sum, count));
+    void mean(std::string name, double sum, double count) {
+        push_back(mean_metric(std::move(name), sum, count));
     }
 };
 
@@ -56,7 +53,6 @@ inline double ratio(double a, double b) {
 
 struct MetricSummary {
     std::string name;
-    std::string unit;
     Summary summary;
 };
 
@@ -70,7 +66,6 @@ class MetricTable {
 
     struct Column {
         std::string name;
-        std::string unit;
         bool plain = true;
         std::vector<double> values;  // of replicas; of a mean over things counted: the sums
         std::vector<double> counts;  // then

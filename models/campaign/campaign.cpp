@@ -46,23 +46,22 @@ namespace {
 // How checkpoints went: what stalls waited for, when states were safe, where the bytes are.
 void add_checkpoint_metrics(const Scenario& s, const CheckpointOutcome& c, MetricList& out) {
     const double saved = static_cast<double>(c.made_safe);
-    out.mean("checkpoint_time_to_stall_end", "s", seconds(c.to_stall_end),
+    out.mean("checkpoint_time_to_stall_end", seconds(c.to_stall_end),
              static_cast<double>(c.stalls_ended));
-    out.mean("checkpoint_time_to_safe", "s", seconds(c.to_safe), saved);
+    out.mean("checkpoint_time_to_safe", seconds(c.to_safe), saved);
     out.count("checkpoints_passed_over", c.passed_over);
     for (std::size_t i = 0; i < wall_count; ++i) {
         const auto wall = static_cast<Wall>(i);
         const std::string name(wall_name(wall));
-        out.add("checkpoint_stall_" + name, "s", seconds(c.stall[wall]));
-        out.add("checkpoint_upload_" + name, "s", seconds(c.upload[wall]));
-        out.add("restore_" + name, "s", seconds(c.restore[wall]));
+        out.add("checkpoint_stall_" + name, seconds(c.stall[wall]));
+        out.add("checkpoint_upload_" + name, seconds(c.upload[wall]));
+        out.add("restore_" + name, seconds(c.restore[wall]));
     }
     for (std::size_t tier = 0; tier < c.tiers.size(); ++tier) {
         const std::string place =
             place_names()[static_cast<std::size_t>(s.job.checkpoint.tiers[tier].place)];
         const auto bytes = [&](const char* what, Bytes count) {
-            out.add(fmt::format("{}_bytes_{}", place, what), "B",
-                    static_cast<double>(count.count()));
+            out.add(fmt::format("{}_bytes_{}", place, what), static_cast<double>(count.count()));
         };
         bytes("written", c.tiers[tier].written);
         bytes("kept", c.tiers[tier].safe);
@@ -80,8 +79,8 @@ void add_neighbour_metrics(const NeighbourSpec& spec, const NeighbourOutcome& n,
     const std::string prefix = "neighbour_" + spec.name;
     out.count(prefix + "_checkpoints", n.written);
     out.count(prefix + "_checkpoints_left_out", n.left_out);
-    out.mean(prefix + "_checkpoint_time", "s", seconds(n.writing), static_cast<double>(n.written));
-    out.mean(prefix + "_reads_got", "1", n.read, n.asked);
+    out.mean(prefix + "_checkpoint_time", seconds(n.writing), static_cast<double>(n.written));
+    out.mean(prefix + "_reads_got", n.read, n.asked);
 }
 
 // Metrics of what the scenario asks for beyond interruptions, in the order of its sections.
@@ -89,15 +88,14 @@ void add_failure_metrics(const Scenario& s, const ReplicaResult& r, MetricList& 
     const JobOutcome& job = r.job;
     if (!s.job.smaller.empty()) {
         out.count("shrinks", job.shrinks);
-        out.add(
-            "steps_missing", "steps",
-            static_cast<double>(job.replica_steps_missing) / static_cast<double>(s.job.replicas));
+        out.add("steps_missing", static_cast<double>(job.replica_steps_missing) /
+                                     static_cast<double>(s.job.replicas));
     }
     if (!s.job.smaller.empty() || !s.slow_parts.empty())
         out.count("nodes_changed", job.nodes_changed);
     add_fault_metrics(s, job, out);
     if (!s.slow_parts.empty()) {
-        out.add("slow_parts_time", "s", seconds(job.slow_time));
+        out.add("slow_parts_time", seconds(job.slow_time));
     }
     add_node_counts(s, r.nodes, out);
 }
@@ -172,22 +170,22 @@ void add_stage_metrics(const Scenario& s, const ReplicaResult& r, MetricList& ou
         const double stepping = seconds(kept.time);
         const double peak =
             peak_of_gpu(s) * static_cast<double>(s.job.stages[i].nodes * s.node.gpus);
-        out.add(prefix + "_wall_time", "s", seconds(wall));
-        out.add(prefix + "_steps", "steps", static_cast<double>(kept.steps));
-        out.add(prefix + "_tokens", "tokens", kept.tokens);
-        out.mean(prefix + "_step_time", "s", stepping, static_cast<double>(kept.steps));
-        out.mean(prefix + "_mfu_step", "bf16 peak", kept.model_flops, stepping * peak);
+        out.add(prefix + "_wall_time", seconds(wall));
+        out.add(prefix + "_steps", static_cast<double>(kept.steps));
+        out.add(prefix + "_tokens", kept.tokens);
+        out.mean(prefix + "_step_time", stepping, static_cast<double>(kept.steps));
+        out.mean(prefix + "_mfu_step", kept.model_flops, stepping * peak);
     }
     if (s.job.pauses.empty()) return;
     out.count("pauses", r.job.pauses);
-    out.add("pause_time", "s", seconds(r.job.paused));
+    out.add("pause_time", seconds(r.job.paused));
 }
 
 // What an interruption costs, on average.
 void add_interruption_metrics(const JobOutcome& job, double interruptions, MetricList& out) {
     const Duration recovery =
         job.detection + job.replacement + job.requeue_wait + job.restart + job.restore;
-    out.mean("mean_time_between_interruptions", "s", seconds(job.job_time), interruptions);
+    out.mean("mean_time_between_interruptions", seconds(job.job_time), interruptions);
     for (const auto& [phase, time] : {std::pair{"lost_work", job.lost_work},
                                       {"detection", job.detection},
                                       {"replacement", job.replacement},
@@ -195,23 +193,22 @@ void add_interruption_metrics(const JobOutcome& job, double interruptions, Metri
                                       {"restart", job.restart},
                                       {"restore", job.restore},
                                       {"recovery", recovery}}) {
-        out.mean(fmt::format("{}_per_interruption", phase), "s", seconds(time), interruptions);
+        out.mean(fmt::format("{}_per_interruption", phase), seconds(time), interruptions);
     }
 }
 
 void add_data_metrics(const Scenario& s, const ReplicaResult& r, double steps, MetricList& out) {
     const double job_gpus = static_cast<double>(s.job.gpus());
     const double fetched = s.data->bytes_fetched(steps);
-    out.add("data_wait_time", "s",
+    out.add("data_wait_time",
             static_cast<double>(r.ledger.booked(Category::data_wait)) * 1e-9 / job_gpus);
     if (s.data->shuffle_buffers > Bytes{}) {
-        out.add("data_first_batch_time", "s",
-                static_cast<double>(r.job.first_batch) * 1e-9 / job_gpus);
+        out.add("data_first_batch_time", static_cast<double>(r.job.first_batch) * 1e-9 / job_gpus);
     }
-    out.add("data_starved_time", "s", seconds(r.job.data_starved));
-    out.add("data_utilisation", "1", s.data->flow.utilisation);
-    out.add("data_fetched", "B", fetched);
-    out.add("data_egress_cost", "USD", fetched * s.data->egress_usd_per_byte);
+    out.add("data_starved_time", seconds(r.job.data_starved));
+    out.add("data_utilisation", s.data->flow.utilisation);
+    out.add("data_fetched", fetched);
+    out.add("data_egress_cost", fetched * s.data->egress_usd_per_byte);
 }
 
 MetricList metrics_of(const Scenario& s, const StepTime& step, const ReplicaResult& r) {
@@ -222,26 +219,26 @@ MetricList metrics_of(const Scenario& s, const StepTime& step, const ReplicaResu
     double interruptions = 0;
     for (const std::int64_t n : job.interruptions) interruptions += static_cast<double>(n);
     MetricList metrics;
-    metrics.add("goodput", "1", r.ledger.fraction(Category::productive));
-    metrics.add("ettr", "1", ratio(work.trained_s, job_seconds));
-    metrics.add("mfu", "bf16 peak", ratio(work.model_flops, work.peak_flops));
-    metrics.add("mfu_step", "bf16 peak", work.step_mfu);
-    metrics.add("step_time", "s", work.step_s);
-    metrics.add("steps", "steps", work.steps);
-    metrics.add("steps_lost", "steps", static_cast<double>(job.steps_lost));
-    metrics.add("tokens", "tokens", work.tokens);
-    metrics.add("steps_per_day", "steps/day", ratio(work.steps, days));
-    metrics.add("tokens_per_day", "tokens/day", ratio(work.tokens, days));
-    metrics.add("training_time", "s", work.trained_s);
-    metrics.add("wall_time", "s", job_seconds);
-    metrics.add("job_finished", "1", job.finished ? 1 : 0);
+    metrics.add("goodput", r.ledger.fraction(Category::productive));
+    metrics.add("ettr", ratio(work.trained_s, job_seconds));
+    metrics.add("mfu", ratio(work.model_flops, work.peak_flops));
+    metrics.add("mfu_step", work.step_mfu);
+    metrics.add("step_time", work.step_s);
+    metrics.add("steps", work.steps);
+    metrics.add("steps_lost", static_cast<double>(job.steps_lost));
+    metrics.add("tokens", work.tokens);
+    metrics.add("steps_per_day", ratio(work.steps, days));
+    metrics.add("tokens_per_day", ratio(work.tokens, days));
+    metrics.add("training_time", work.trained_s);
+    metrics.add("wall_time", job_seconds);
+    metrics.add("job_finished", job.finished ? 1 : 0);
     metrics.count("checkpoints", job.checkpoint.made_safe);
     metrics.count("checkpoints_lost", job.checkpoint.lost);
-    metrics.add("checkpoint_stall_time", "s", seconds(job.checkpoint_stall));
-    metrics.add("interruptions", "1", interruptions);
+    metrics.add("checkpoint_stall_time", seconds(job.checkpoint_stall));
+    metrics.add("interruptions", interruptions);
     metrics.count("planned_interruptions", job.planned_interruptions);
     metrics.count("storms", job.storms);
-    metrics.add("storm_stall_time", "s", seconds(job.storm_stall));
+    metrics.add("storm_stall_time", seconds(job.storm_stall));
     metrics.count("failures_while_down", job.strikes_while_down);
     add_interruption_metrics(job, interruptions, metrics);
     add_stage_metrics(s, r, metrics);
@@ -278,9 +275,9 @@ void add_store_metrics(const StoreFailureCounts& c, MetricList& out) {
     out.count("storage_boxes_lost", c.boxes);
     out.count("storage_rebuilds", c.rebuilds);
     out.count("storage_data_losses", c.data_losses);
-    out.add("storage_data_lost", "1", c.data_lost);
+    out.add("storage_data_lost", c.data_lost);
     out.count("storage_outages", c.outages);
-    out.add("storage_outage_time", "s", seconds(c.outage_time));
+    out.add("storage_outage_time", seconds(c.outage_time));
 }
 
 Rate strike_rate(const Scenario& s) {
@@ -325,8 +322,8 @@ void add_node_counts(const Scenario& s, const NodeFailureCounts& nodes, MetricLi
     out.count("repairs", nodes.repair.repairs);
     out.count("repairs_found_bad", nodes.repair.came_back);
     out.count("repairs_let_out_bad", nodes.repair.let_out);
-    out.mean("repair_wait", "s", nodes.repair.waited_s, repairs);
-    out.mean("repair_wait_part", "s", nodes.repair.waited_for_part_s, repairs);
+    out.mean("repair_wait", nodes.repair.waited_s, repairs);
+    out.mean("repair_wait_part", nodes.repair.waited_for_part_s, repairs);
     out.count("repair_queue_max", static_cast<std::int64_t>(nodes.repair.queue_max));
 }
 

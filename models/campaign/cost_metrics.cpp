@@ -27,16 +27,9 @@ double value_of(std::span<const Metric> metrics, std::string_view name) {
 }
 
 // What is paid by use, as metrics, in the order of UsedLine.
-struct UsedMetric {
-    const char* name;
-    const char* unit;
-};
-constexpr std::array<UsedMetric, used_line_count> used_metrics = {{{"energy", "J"},
-                                                                   {"repair_visits", "1"},
-                                                                   {"gpus_replaced", "1"},
-                                                                   {"nics_replaced", "1"},
-                                                                   {"other_parts_replaced", "1"},
-                                                                   {"paid_by_use", "USD"}}};
+constexpr std::array<const char*, used_line_count> used_metrics = {
+    "energy",        "repair_visits",        "gpus_replaced",
+    "nics_replaced", "other_parts_replaced", "paid_by_use"};
 
 UsedLine line_of(SparePart part) {
     constexpr UsedLine lines[] = {UsedLine::other_parts, UsedLine::gpu_parts, UsedLine::nic_parts};
@@ -66,7 +59,7 @@ void add_used_metrics(const Scenario& s, ReplicaResult& r) {
     }
     count(UsedLine::paid) = paid_by_use(r.metrics, r.simulated);
     for (std::size_t line = 1; line < used_line_count; ++line) {
-        r.metrics.add(used_metrics[line].name, used_metrics[line].unit, used[line]);
+        r.metrics.add(used_metrics[line], used[line]);
     }
 }
 
@@ -81,10 +74,10 @@ void add_object_store_costs(const Scenario& s, const PlaceUse& use, MetricList& 
     };
     const double requests = parts(use.bytes.written, prices.write_part) * prices.per_write_request +
                             parts(use.read, prices.read_part) * prices.per_read_request;
-    out.add("object_store_requests_cost", "USD", requests);
-    out.add("object_store_egress_cost", "USD",
+    out.add("object_store_requests_cost", requests);
+    out.add("object_store_egress_cost",
             static_cast<double>(use.read.count()) * prices.per_egress_byte);
-    out.add("object_store_kept_cost_per_month", "USD",
+    out.add("object_store_kept_cost_per_month",
             static_cast<double>(use.bytes.safe.count()) * prices.per_byte_month);
 }
 
@@ -106,15 +99,15 @@ CampaignUse campaign_use(const Scenario& s, std::span<const Metric> metrics, Dur
         const CostPhase& phase = plan.phases[k];
         const double lasts = phase.until - phase.from;
         const double worth = share_of_years(plan, phase.from, phase.until) / lasts * plan.horizon;
-        for (const UsedMetric& used : used_metrics) {
-            usage.used.push_back(worth * value_of(metrics, phase_metric(k, used.name)));
+        for (const char* used : used_metrics) {
+            usage.used.push_back(worth * value_of(metrics, phase_metric(k, used)));
         }
         double& energy = *(usage.used.end() - used_line_count);
         energy = energy / joules_per_kilowatt_hour * s.phases[k].as->cost->tariff;
     }
     if (!s.phases.empty()) return usage;
-    for (const UsedMetric& used : used_metrics) {
-        usage.used.push_back(value_of(metrics, used.name));
+    for (const char* used : used_metrics) {
+        usage.used.push_back(value_of(metrics, used));
     }
     double& energy = usage.used[static_cast<std::size_t>(UsedLine::energy)];
     energy = energy / joules_per_kilowatt_hour * s.cost->tariff;
@@ -133,7 +126,7 @@ void add_cost_metrics(const Scenario& s, ReplicaResult& r) {
         if (metric.name == "cost_per_1e12_tokens" && s.tokens_per_step == 0) continue;
         if (metric.name == "cost_per_work" && !s.counts_work()) continue;
         const double value = metric.of(cost);
-        r.metrics.add(std::string(metric.name), "USD", std::isfinite(value) ? value : NAN);
+        r.metrics.add(std::string(metric.name), std::isfinite(value) ? value : NAN);
     }
 }
 

@@ -1,6 +1,7 @@
 #include "models/campaign/metric_names.h"
 
 #include <algorithm>
+#include <map>
 
 namespace railyard {
 
@@ -207,9 +208,20 @@ const std::vector<MetricName>& metric_names() {
 }
 
 const MetricName* find_metric_name(std::string_view metric) {
+    static const auto by_name = [] {
+        std::map<std::string_view, const MetricName*> out;
+        for (const MetricName& each : known_metrics) out.emplace(each.pattern, &each);
+        return out;
+    }();
+    if (const auto own = by_name.find(metric); own != by_name.end()) return own->second;
     const auto found = std::ranges::find_if(
         known_metrics, [&](const MetricName& each) { return matches(metric, each.pattern); });
     return found == known_metrics.end() ? nullptr : &*found;
+}
+
+std::string_view unit_of(std::string_view metric) {
+    const MetricName* name = find_metric_name(metric);
+    return name != nullptr ? name->unit : "1";
 }
 
 Better better_of(std::string_view metric) {

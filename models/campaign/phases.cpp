@@ -382,14 +382,14 @@ void add_counts(const Scenario& whole, const ScenarioPhase& phase, const Replica
 void add_sum(const std::vector<ReplicaResult>& parts, const std::string& name,
              MetricList& metrics) {
     double sum = 0;
-    const Metric* last = nullptr;
+    bool found = false;
     for (const ReplicaResult& part : parts) {
         const Metric* each = find_metric(part.metrics, name);
         if (each == nullptr) continue;
-        last = each;
+        found = true;
         sum += each->value;
     }
-    if (last != nullptr) metrics.add(name, last->unit, sum);
+    if (found) metrics.add(name, sum);
 }
 
 // The metrics of each phase; those after the job's end have zeros.
@@ -399,7 +399,7 @@ void tell_phases(const Scenario& s, const std::vector<ReplicaResult>& parts, Met
         const auto tell = [&](const char* name) {
             const Metric* each = find_metric(parts[began ? k : 0].metrics, name);
             if (each == nullptr) return;
-            metrics.add(phase_metric(k, name), each->unit, began ? each->value : 0);
+            metrics.add(phase_metric(k, name), began ? each->value : 0);
         };
         for (const char* name : told) tell(name);
         for (const char* name : summed_and_told) tell(name);
@@ -416,7 +416,7 @@ MetricList metrics_of(const Scenario& s, const std::vector<ReplicaResult>& parts
         return found->value;
     };
     const double days = seconds(out.simulated) / 86400;
-    metrics.add("goodput", "1", out.ledger.fraction(Category::productive));
+    metrics.add("goodput", out.ledger.fraction(Category::productive));
     for (const char* name : summed) add_sum(parts, name, metrics);
     for (const char* name : summed_and_told) add_sum(parts, name, metrics);
     for (std::size_t i = 0; i < s.job.stages.size(); ++i) {
@@ -424,9 +424,9 @@ MetricList metrics_of(const Scenario& s, const std::vector<ReplicaResult>& parts
             add_sum(parts, fmt::format("stage_{}_{}", i + 1, name), metrics);
         }
     }
-    metrics.add("steps_per_day", "steps/day", value("steps") / days);
-    metrics.add("tokens_per_day", "tokens/day", value("tokens") / days);
-    metrics.add("wall_time", "s", seconds(out.simulated));
+    metrics.add("steps_per_day", value("steps") / days);
+    metrics.add("tokens_per_day", value("tokens") / days);
+    metrics.add("wall_time", seconds(out.simulated));
     tell_phases(s, parts, metrics);
     return metrics;
 }

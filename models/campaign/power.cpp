@@ -93,30 +93,30 @@ EnergyUse energy_use(const PowerSpec& power, const CampaignEnergy& energy, Durat
 
 void add_power_metrics(const PowerSpec& p, const EnergyUse& use, double swing,
                        std::optional<double> tokens, MetricList& out) {
-    out.add("power_mean", "W", use.mean.value);
-    out.add("power_peak", "W", use.peak.value);
-    out.add("power_design", "W", use.design.value);
-    out.add("power_swing", "W", swing);
-    out.add("power_swing_rate", "W/s", p.edge > Duration{} ? swing / seconds(p.edge) : 0);
-    out.add("energy", "J", use.meter_joules);
-    out.add("energy_it", "J", use.it_joules);
-    if (tokens) out.mean("energy_per_token", "J", use.meter_joules, *tokens);
-    if (p.carbon) out.add("carbon", "gCO2", use.kilowatt_hours() * p.carbon->value);
-    if (p.budget) out.add("power_budget_load", "1", use.peak.value / p.budget->value);
+    out.add("power_mean", use.mean.value);
+    out.add("power_peak", use.peak.value);
+    out.add("power_design", use.design.value);
+    out.add("power_swing", swing);
+    out.add("power_swing_rate", p.edge > Duration{} ? swing / seconds(p.edge) : 0);
+    out.add("energy", use.meter_joules);
+    out.add("energy_it", use.it_joules);
+    if (tokens) out.mean("energy_per_token", use.meter_joules, *tokens);
+    if (p.carbon) out.add("carbon", use.kilowatt_hours() * p.carbon->value);
+    if (p.budget) out.add("power_budget_load", use.peak.value / p.budget->value);
     if (p.budget && p.over_budget == OverBudget::throttle) {
-        out.add("power_budget_clock", "1", p.budget_speed);
+        out.add("power_budget_clock", p.budget_speed);
     }
-    if (p.supplies_load > 0) out.add("power_supplies_load", "1", p.supplies_load);
+    if (p.supplies_load > 0) out.add("power_supplies_load", p.supplies_load);
 }
 
 void add_facility_metrics(const PowerSpec& p, std::int64_t job_nodes, const FeedCounts& feeds,
                           MetricList& out) {
     if (!p.facility_given) return;
     const double rack = static_cast<double>(std::min(p.nodes_per_rack, job_nodes));
-    out.add("rack_power_peak", "W", rack * p.node_step.peak().value);
-    out.add("gpu_temperature", "degC", p.heat.gpu.value);
-    out.add("hbm_temperature", "degC", p.heat.hbm.value);
-    out.add("gpu_clock", "1", p.heat.speed);
+    out.add("rack_power_peak", rack * p.node_step.peak().value);
+    out.add("gpu_temperature", p.heat.gpu.value);
+    out.add("hbm_temperature", p.heat.hbm.value);
+    out.add("gpu_clock", p.heat.speed);
     if (p.pump) {
         out.count("pump_losses", feeds.pump_losses);
         out.count("pump_losses_ridden_through", feeds.pump_losses_ridden_through);
@@ -124,7 +124,7 @@ void add_facility_metrics(const PowerSpec& p, std::int64_t job_nodes, const Feed
     if (!p.breaker) return;
     out.count("breaker_trips", feeds.breaker_trips);
     const double behind = static_cast<double>(std::min(p.breaker->nodes, job_nodes));
-    out.add("breaker_load_peak", "1", behind * p.node_step.peak().value / p.breaker->rating.value);
+    out.add("breaker_load_peak", behind * p.node_step.peak().value / p.breaker->rating.value);
 }
 
 NetworkPower network_power(const Topology& topology, Catalogue& c) {

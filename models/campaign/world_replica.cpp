@@ -20,17 +20,16 @@ namespace railyard {
 namespace {
 
 // Mean, median and 95th percentile.
-void add_distribution(const std::string& name, const char* unit, std::vector<double> values,
-                      MetricList& out) {
+void add_distribution(const std::string& name, std::vector<double> values, MetricList& out) {
     std::sort(values.begin(), values.end());
     const double sum = std::accumulate(values.begin(), values.end(), 0.0);
     const auto at = [&](double p) {
         if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
         return values[place_after(p, values.size())];
     };
-    out.mean(name + "_mean", unit, sum, static_cast<double>(values.size()));
-    out.add(name + "_median", unit, at(0.5));
-    out.add(name + "_p95", unit, at(0.95));
+    out.mean(name + "_mean", sum, static_cast<double>(values.size()));
+    out.add(name + "_median", at(0.5));
+    out.add(name + "_p95", at(0.95));
 }
 
 // Jobs of up to so many GPUs, and of more than half as many.
@@ -95,7 +94,7 @@ void add_shrinks(const WorldSpec& spec, const WorldJobs& jobs, const WorldOutcom
                    spec.kinds[jobs.jobs[i].kind].replicas;
     }
     out.count("shrinks", outcome.shrinks);
-    out.add("steps_missing", "steps", missing);
+    out.add("steps_missing", missing);
 }
 
 // What a job takes alone, undisturbed and at full clocks: the same in all designs, so that slower GPUs
@@ -152,9 +151,9 @@ JobTimes times_of(const WorldScenario& world, const WorldJobs& jobs, const World
 
 void add_waits(const JobTimes& times, MetricList& out) {
     out.count("jobs_never_started", times.never_started);
-    add_distribution("wait", "s", times.waits, out);
-    add_distribution("jct", "s", times.jcts, out);
-    add_distribution("bounded_slowdown", "1", times.slowdowns, out);
+    add_distribution("wait", times.waits, out);
+    add_distribution("jct", times.jcts, out);
+    add_distribution("bounded_slowdown", times.slowdowns, out);
 }
 
 // The kinds that a kind of jobs waited for, as shares of its waiting; steps that were lost later count too.
@@ -167,7 +166,7 @@ void add_contention(const WorldScenario& world, const WorldOutcome& outcome, std
     }
     for (std::size_t by = 0; by < spec.kinds.size(); ++by) {
         if (!spec.kinds[by].traffic) continue;
-        out.mean("contention_kind_" + world.kind_key(kind) + "_by_" + world.kind_key(by), "1",
+        out.mean("contention_kind_" + world.kind_key(kind) + "_by_" + world.kind_key(by),
                  outcome.contention_by.at(kind, by), all);
     }
 }
@@ -193,16 +192,16 @@ void add_kinds(const Scenario& s, const WorldJobs& jobs, const WorldRunResult& r
         }
         const double held = static_cast<double>(booked.total());
         const auto share = [&](const char* metric, Category category) {
-            out.mean(metric + name, "1", static_cast<double>(booked.booked(category)), held);
+            out.mean(metric + name, static_cast<double>(booked.booked(category)), held);
         };
-        const auto mean = [&](const char* metric, const char* unit, const auto& values) {
-            out.mean(metric + name, unit, std::accumulate(values.begin(), values.end(), 0.0),
+        const auto mean = [&](const char* metric, const auto& values) {
+            out.mean(metric + name, std::accumulate(values.begin(), values.end(), 0.0),
                      static_cast<double>(values.size()));
         };
         out.count("jobs_kind_" + name, std::ssize(times.waits));
-        mean("wait_mean_kind_", "s", times.waits);
-        mean("jct_mean_kind_", "s", times.jcts);
-        mean("bounded_slowdown_mean_kind_", "1", times.slowdowns);
+        mean("wait_mean_kind_", times.waits);
+        mean("jct_mean_kind_", times.jcts);
+        mean("bounded_slowdown_mean_kind_", times.slowdowns);
         share("goodput_kind_", Category::productive);
         share("checkpoint_stall_kind_", Category::checkpoint_stall);
         share("lost_work_kind_", Category::lost_work);
@@ -231,10 +230,10 @@ void add_work(const WorldScenario& world, const WorldJobs& jobs, const WorldRunR
         by_kind[job.kind] += done * world.worth_of(job);
         all += done * world.worth_of(job);
     }
-    out.add("work_done", "1", all);
-    out.mean("work_per_day", "1/day", all, seconds(r.simulated) / 86400);
+    out.add("work_done", all);
+    out.mean("work_per_day", all, seconds(r.simulated) / 86400);
     for (std::size_t k = 0; k < by_kind.size() && by_kind.size() > 1; ++k) {
-        out.add("work_done_kind_" + world.kind_key(k), "1", by_kind[k]);
+        out.add("work_done_kind_" + world.kind_key(k), by_kind[k]);
     }
 }
 
@@ -256,8 +255,8 @@ void add_data_of_objects(const WorldScenario& world, const WorldJobs& jobs, cons
         fetched += bytes;
         cost += bytes * data->egress_usd_per_byte;
     }
-    out.add("data_fetched", "B", fetched);
-    out.add("data_egress_cost", "USD", cost);
+    out.add("data_fetched", fetched);
+    out.add("data_egress_cost", cost);
 }
 
 }  // namespace
@@ -267,13 +266,12 @@ MetricList world_metrics(const Scenario& s, const WorldJobs& jobs, const WorldRu
     const double total = static_cast<double>(r.ledger.total());
     const auto share = [&](GpuNanoseconds part) { return ratio(static_cast<double>(part), total); };
     MetricList out;
-    out.add("goodput", "1", r.ledger.fraction(Category::productive));
-    out.add("utilisation", "1", share(r.outcome.held));
-    out.add("occupancy", "1", share(r.outcome.node_busy));
+    out.add("goodput", r.ledger.fraction(Category::productive));
+    out.add("utilisation", share(r.outcome.held));
+    out.add("occupancy", share(r.outcome.node_busy));
     if (spec.parts_per_gpu() > 1) {
-        out.add(
-            "mig_stranded", "1",
-            ratio(static_cast<double>(r.outcome.stranded), static_cast<double>(r.outcome.sliced)));
+        out.add("mig_stranded", ratio(static_cast<double>(r.outcome.stranded),
+                                      static_cast<double>(r.outcome.sliced)));
     }
     add_counts(r.outcome, out);
     add_shrinks(spec, jobs, r.outcome, out);
@@ -294,8 +292,8 @@ MetricList world_metrics(const Scenario& s, const WorldJobs& jobs, const WorldRu
     std::int64_t gpus = s.gpus();
     for (const ScenarioPhase& phase : s.phases) gpus = std::max(gpus, phase.as->gpus());
     for (const SizeClass& c : size_classes(gpus, jobs, r.outcome, Instant(r.simulated))) {
-        out.mean(fmt::format("mttf_gpus_{}", c.gpus), "s", c.held_s, c.interruptions);
-        out.mean(fmt::format("ettr_gpus_{}", c.gpus), "1", c.kept_s, c.span_s);
+        out.mean(fmt::format("mttf_gpus_{}", c.gpus), c.held_s, c.interruptions);
+        out.mean(fmt::format("ettr_gpus_{}", c.gpus), c.kept_s, c.span_s);
     }
     return out;
 }

@@ -149,8 +149,8 @@ TEST_CASE(
     const std::array<double, 2> none{0, 0};
     CHECK(std::isnan(ratio_values(none, none)[0]));
     MetricTable table;
-    table.add(std::array{mean_metric("x", "s", 10, 1)});
-    table.add(std::array{mean_metric("x", "s", 31, 3)});
+    table.add(std::array{mean_metric("x", 10, 1)});
+    table.add(std::array{mean_metric("x", 31, 3)});
     CHECK(summarise(paired_values(*table.find("x"))).mean == doctest::Approx(41.0 / 4));
 }
 

@@ -43,9 +43,9 @@ double stalled(double bandwidth) {
 VerdictEstimates against(double bandwidth) {
     const ScenarioChanges measured{
         .settings = {"storage.server_write_bandwidth=" + std::to_string(bandwidth) + " GB/s"}};
-    return verdict_estimates(
-        options_of(stalls), {"a", stalls, "a.toml", {}}, {"b", stalls, "b.toml", measured},
-        {"goodput", "1", Better::higher, stalled(bandwidth) - stalled(10), true});
+    return verdict_estimates(options_of(stalls), {"a", stalls, "a.toml", {}},
+                             {"b", stalls, "b.toml", measured},
+                             {"goodput", Better::higher, stalled(bandwidth) - stalled(10), true});
 }
 
 const EstimateEnds& bandwidth_of(const VerdictEstimates& found) {
@@ -78,7 +78,7 @@ TEST_CASE("a verdict that no end of a range turns survives") {
 
 TEST_CASE("one design's answer changes by the closed form at both ends") {
     const VerdictEstimates found =
-        answer_estimates(options_of(stalls), {"a", stalls, "a.toml", {}}, "goodput", "1");
+        answer_estimates(options_of(stalls), {"a", stalls, "a.toml", {}}, "goodput");
     CHECK(*bandwidth_of(found).low == doctest::Approx(stalled(5) - stalled(10)).epsilon(5e-3));
     CHECK(found.survives());
 }
@@ -92,7 +92,7 @@ TEST_CASE("money hangs on its prices too") {
         return input.name() == "cost.price.h100_8gpu_node";
     }));
     const VerdictEstimates found =
-        answer_estimates(options_of(priced), {"a", priced, "a.toml", {}}, "cost_per_year", "USD");
+        answer_estimates(options_of(priced), {"a", priced, "a.toml", {}}, "cost_per_year");
     REQUIRE_FALSE(found.moving.empty());
     CHECK(found.moving[0].input.name() == "cost.price.h100_8gpu_node");
     CHECK(*found.moving[0].low < 0);

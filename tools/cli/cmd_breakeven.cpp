@@ -28,8 +28,7 @@ struct Design {
 struct BreakevenArguments {
     KeyRange range;
     std::string metric;
-    std::string why;   // this metric; empty: somebody has named it
-    std::string unit;  // of the metric, once a design has been run
+    std::string why;  // this metric; empty: somebody has named it
     std::int64_t scan_points;
     Design a;
     Design b;
@@ -111,7 +110,6 @@ std::optional<BreakevenArguments> parse_breakeven(const std::vector<std::string>
     BreakevenArguments out{KeyRange(names[0], from, to, values->count("log") > 0, names[0]),
                            text_of(*values, "metric"),
                            "",
-                           "",
                            count_option(*values, "points", 2),
                            {},
                            {},
@@ -162,7 +160,7 @@ void choose_metric(BreakevenArguments& args, const std::vector<Scenario>& design
         args.why = by.why;
     }
     for (const std::size_t design : {0, 2}) {
-        args.unit = find_metric(designs[design], args.metric).unit;
+        find_metric(designs[design], args.metric);  // or says that there is none
     }
     for (Design* design : {&args.a, &args.b}) {
         design->trials.metrics = {args.metric};
@@ -260,7 +258,7 @@ VerdictEstimates estimates_at(const BreakevenArguments& args, const DifferenceAt
                             with_key(design, args.range, end.x)};
     };
     return verdict_estimates(args.a.trials, judged("A", args.a), judged("B", args.b),
-                             {args.metric, args.unit, better_of(args.metric), end.pairs.difference,
+                             {args.metric, better_of(args.metric), end.pairs.difference,
                               end.pairs.verdict != Verdict::undecided});
 }
 
@@ -336,10 +334,8 @@ void print_scan(const BreakevenArguments& args, const BreakevenResult& r) {
     Table table(
         {{args.range.key(), Table::Align::right}, ">A", ">B", ">B - A", "95 % interval", "better"});
     constexpr int decimals = 3;  // near a crossing differences are small
-    const auto mean = [&](double v) { return metric_text(args.metric, args.unit, v, decimals); };
-    const auto difference = [&](double v) {
-        return difference_text(args.metric, args.unit, v, decimals);
-    };
+    const auto mean = [&](double v) { return metric_text(args.metric, v, decimals); };
+    const auto difference = [&](double v) { return difference_text(args.metric, v, decimals); };
     for (const DifferenceAt& d : r.scan) {
         const PairedComparison& p = d.pairs;
         table.add(

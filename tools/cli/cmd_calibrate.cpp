@@ -304,7 +304,7 @@ void Calibration::print_outliers() const {
 
 void Calibration::print_answer() const {
     const auto text = [&](double v) {
-        return std::isfinite(v) ? metric_text(metric_.name, metric_.unit, v) : "impossible";
+        return std::isfinite(v) ? metric_text(metric_.name, v) : "impossible";
     };
     fmt::print("\n  {} of the scenario: {} before, {} with these numbers\n", metric_.name,
                text(answers_[0]), text(answers_[1]));

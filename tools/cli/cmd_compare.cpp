@@ -231,9 +231,9 @@ void try_estimates(Comparison& c, const CompareArguments& args) {
     Progress progress("estimates");
     TrialOptions like = trial_options(args.threads, progress);
     like.replicas = c.arms[0].scenario.replicas;
-    c.estimates = verdict_estimates(like, judged(front.a), judged(front.b),
-                                    {front.metric, front.unit, front.better, front.pairs.difference,
-                                     verdict != Verdict::undecided});
+    c.estimates = verdict_estimates(
+        like, judged(front.a), judged(front.b),
+        {front.metric, front.better, front.pairs.difference, verdict != Verdict::undecided});
 }
 
 Ending worst_ending(const Comparison& c) {

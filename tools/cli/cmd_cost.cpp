@@ -225,7 +225,7 @@ Estimated try_estimates(const std::string& path, const std::vector<Costed>& arms
     Progress progress("estimates");
     const TrialOptions like = trial_options(threads, progress);
     if (arms.size() == 1) {
-        return {answer_estimates(like, judged(arms[0]), metric, "USD"), "", ""};
+        return {answer_estimates(like, judged(arms[0]), metric), "", ""};
     }
     std::vector<const Costed*> order;
     for (const Costed& arm : arms) order.push_back(&arm);
@@ -234,7 +234,7 @@ Estimated try_estimates(const std::string& path, const std::vector<Costed>& arms
     });
     const CostDifference d = difference_of(*order[0], *order[1], figure);
     return {verdict_estimates(like, judged(*order[0]), judged(*order[1]),
-                              {metric, "USD", Better::lower, d.difference.typical, d.decided()}),
+                              {metric, Better::lower, d.difference.typical, d.decided()}),
             order[0]->name, order[1]->name};
 }
 

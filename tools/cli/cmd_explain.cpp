@@ -259,7 +259,7 @@ VerdictEstimates estimates_of(const StudyArguments& args, const Contest& contest
     const MetricComparison& d = contest.difference;
     return verdict_estimates(
         args.trials, judged(contest.best), judged(contest.second),
-        {d.metric, d.unit, d.better, d.pairs.difference, d.pairs.verdict != Verdict::undecided});
+        {d.metric, d.better, d.pairs.difference, d.pairs.verdict != Verdict::undecided});
 }
 
 void print_contest(const Contest& contest, const std::optional<VerdictEstimates>& estimates) {

@@ -156,7 +156,7 @@ void print_json(const Scenario& s, const SensitivityArguments& args, const Sensi
 // Shares are told in points of a hundred.
 class Shown {
   public:
-    explicit Shown(const Metric& metric) : share_(is_percentage(metric.name, metric.unit)) {}
+    explicit Shown(const Metric& metric) : share_(is_percentage(metric.name)) {}
     std::string change(double v) const {
         return share_ ? fmt::format("{:+.3f}", 100 * v) : fmt::format("{:+.4g}", v);
     }

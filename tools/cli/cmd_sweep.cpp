@@ -108,11 +108,11 @@ void print_best(std::int64_t run, const DecidingMetric& by, Database& db) {
     Table table({"best " + by.metric, ">mean", "95 % interval", ">replicas"});
     for (const RankedPoint& point : best_points(run, by, shown, db)) {
         db.query(
-            "SELECT m.mean, m.low, m.high, p.replicas, m.unit FROM point_metrics m JOIN points p "
+            "SELECT m.mean, m.low, m.high, p.replicas FROM point_metrics m JOIN points p "
             "ON p.point = m.point WHERE m.point = ? AND m.name = ?",
             [&](const Row& row) {
                 const auto text = [&](int column) {
-                    return metric_text(by.metric, visible(row.text(4)), row.real(column));
+                    return metric_text(by.metric, row.real(column));
                 };
                 table.add(
                     {visible(point.label), text(0),
@@ -146,11 +146,11 @@ void print_axes(std::int64_t run, std::int64_t points, const DecidingMetric& by,
                      ">lowest",
                      ">highest"});
         db.query(
-            "SELECT text, points, mean, lowest, highest, metric_unit FROM axis_means WHERE run = ? "
+            "SELECT text, points, mean, lowest, highest FROM axis_means WHERE run = ? "
             "AND key = ? AND name = ? ORDER BY value, text",
             [&](const Row& row) {
                 const auto text = [&](int column) {
-                    return metric_text(by.metric, visible(row.text(5)), row.real(column));
+                    return metric_text(by.metric, row.real(column));
                 };
                 table.add({visible(row.text(0)), fmt::format("{}", row.integer(1)), text(2),
                            text(3), text(4)});
@@ -171,9 +171,7 @@ void print_verdict(const Judged& judged) {
     if (!judged.verdict) return;
     const RunVerdict& v = *judged.verdict;
     const PairedComparison& p = v.difference.pairs;
-    const auto text = [&](double d) {
-        return difference_text(v.difference.metric, v.difference.unit, d);
-    };
+    const auto text = [&](double d) { return difference_text(v.difference.metric, d); };
     const std::string interval =
         std::isfinite(p.interval.low)
             ? fmt::format("95 % interval {} to {}", text(p.interval.low), text(p.interval.high))

@@ -72,9 +72,8 @@ using enum Table::Align;
 
 std::string interval_text(const MetricComparison& m, int decimals = 2) {
     if (!std::isfinite(m.pairs.interval.low)) return "one pair: none";
-    return fmt::format("{} to {}",
-                       difference_text(m.metric, m.unit, m.pairs.interval.low, decimals),
-                       difference_text(m.metric, m.unit, m.pairs.interval.high, decimals));
+    return fmt::format("{} to {}", difference_text(m.metric, m.pairs.interval.low, decimals),
+                       difference_text(m.metric, m.pairs.interval.high, decimals));
 }
 
 void print_arms(const Comparison& c) {
@@ -115,17 +114,17 @@ class ArmTable {
     ArmTable(const Comparison& c, const char* title, const char* interval = "95 % interval")
         : comparison_(c), table_(columns(c, title, interval)) {}
 
-    void add(const std::string& label, const std::string& metric, const std::string& unit,
-             const std::vector<double>& means, const MetricComparison* pair) {
+    void add(const std::string& label, const std::string& metric, const std::vector<double>& means,
+             const MetricComparison* pair) {
         std::vector<std::string> row = {label};
         for (std::size_t i = 0; i < means.size(); ++i) {
-            row.push_back(metric_text(metric, unit, means[i]));
+            row.push_back(metric_text(metric, means[i]));
             if (i > 0 && comparison_.arms.size() > 2) {
-                row.push_back(difference_text(metric, unit, means[i] - means[0]));
+                row.push_back(difference_text(metric, means[i] - means[0]));
             }
         }
         if (comparison_.arms.size() == 2) {
-            row.push_back(pair ? difference_text(metric, unit, pair->pairs.difference) : "-");
+            row.push_back(pair ? difference_text(metric, pair->pairs.difference) : "-");
             row.push_back(pair ? interval_text(*pair) : "");
         }
         table_.add(std::move(row));
@@ -164,9 +163,9 @@ void print_ledger(const Comparison& c) {
         std::vector<double> shares;
         for (const ComparedArm& arm : c.arms) shares.push_back(arm.sums.ledger[i]);
         if (std::all_of(shares.begin(), shares.end(), [](double s) { return s == 0; })) continue;
-        const MetricComparison pair{
-            "goodput", "1", Better::lower, 0, 1, compare_category(c.arms[0], c.arms[1], category)};
-        table.add(std::string(category_name(category)), "goodput", "1", shares, &pair);
+        const MetricComparison pair{"goodput", Better::lower, 0, 1,
+                                    compare_category(c.arms[0], c.arms[1], category)};
+        table.add(std::string(category_name(category)), "goodput", shares, &pair);
     }
     table.print();
 }
@@ -195,7 +194,7 @@ void print_metrics(const Comparison& c, ArmTable table,
             const auto pair = std::find_if(c.metrics.begin(), c.metrics.end(), [&](const auto& p) {
                 return p.metric == m.name && p.a == 0 && p.b == 1;
             });
-            table.add(m.name, m.name, m.unit, means, pair == c.metrics.end() ? nullptr : &*pair);
+            table.add(m.name, m.name, means, pair == c.metrics.end() ? nullptr : &*pair);
         }
     }
     table.print();
@@ -208,7 +207,7 @@ std::string difference_with_interval(const Comparison& c, const MetricComparison
     const double size = std::abs(m.pairs.difference);
     const int decimals = size > 0 && size < shown_with_two ? 5 : 2;
     return fmt::format("{} - {}: {}, {:.3g} % interval {}", c.arms[m.b].name, c.arms[m.a].name,
-                       difference_text(m.metric, m.unit, m.pairs.difference, decimals),
+                       difference_text(m.metric, m.pairs.difference, decimals),
                        100 * m.pairs.confidence, interval_text(m, decimals));
 }
 
@@ -255,8 +254,8 @@ void print_contradictions(const Comparison& c, const MetricComparison& decided) 
         if (m.a != decided.a || m.b != decided.b || m.metric == decided.metric) continue;
         if (std::find(results.begin(), results.end(), m.metric) == results.end()) continue;
         if (m.pairs.verdict != (first ? Verdict::first : Verdict::second)) continue;
-        others.push_back(fmt::format("{} ({})", m.metric,
-                                     difference_text(m.metric, m.unit, m.pairs.difference)));
+        others.push_back(
+            fmt::format("{} ({})", m.metric, difference_text(m.metric, m.pairs.difference)));
     }
     if (others.empty()) return;
     fmt::print("    but {} over {} by {}; --metric says which decides\n",
@@ -322,12 +321,12 @@ void print_comparison(const Comparison& c) {
         "utilisation", "occupancy", "jobs_completed", "jobs_unfinished", "wait_mean", "wait_p95",
         "jct_mean", "jct_p95", "bounded_slowdown_mean", "preemptions"};
     print_metrics(c, ArmTable(c, ""), [&](const MetricSummary& m) {
-        return (m.name == c.decided_by.metric && !m.unit.starts_with("USD")) ||
+        return (m.name == c.decided_by.metric && !unit_of(m.name).starts_with("USD")) ||
                std::find(headline.begin(), headline.end(), m.name) != headline.end();
     });
     print_ledger(c);
     print_metrics(c, ArmTable(c, "cost, typical prices", "middle 95 %: prices and failures"),
-                  [](const MetricSummary& m) { return m.unit.starts_with("USD"); });
+                  [](const MetricSummary& m) { return unit_of(m.name).starts_with("USD"); });
     const bool priced = std::any_of(c.arms.begin(), c.arms.end(), [](const ComparedArm& arm) {
         return arm.scenario.cost.has_value();
     });
@@ -362,7 +361,7 @@ Json arm_json(const ComparedArm& arm) {
 Json pair_json(const Comparison& c, const MetricComparison& m) {
     const PairedComparison& p = m.pairs;
     return {{"metric", m.metric},
-            {"unit", m.unit},
+            {"unit", unit_of(m.metric)},
             {"a", c.arms[m.a].name},
             {"b", c.arms[m.b].name},
             {"better", better_name(m.better)},

@@ -12,11 +12,12 @@ namespace railyard {
 
 namespace {
 
-std::string size_text(std::string_view name, std::string_view unit, double value, int decimals) {
+std::string size_text(std::string_view name, double value, int decimals) {
+    const std::string_view unit = unit_of(name);
     constexpr double digits_shown = 1e4;
     if (unit == "s") return time_text(value);
     if (unit == "B" && value < 9e18) return to_text(Bytes::of(static_cast<std::int64_t>(value)));
-    if (is_percentage(name, unit)) {
+    if (is_percentage(name)) {
         return fmt::format("{:.{}f} %{}", 100 * value, decimals,
                            unit == "1" ? "" : fmt::format(" of {}", unit));
     }
@@ -27,24 +28,23 @@ std::string size_text(std::string_view name, std::string_view unit, double value
 
 }  // namespace
 
-bool is_percentage(std::string_view name, std::string_view unit) {
+bool is_percentage(std::string_view name) {
+    const std::string_view unit = unit_of(name);
     return (unit == "1" || unit == "bf16 peak") && is_share(name);
 }
 
-std::string metric_text(std::string_view name, std::string_view unit, double value, int decimals) {
+std::string metric_text(std::string_view name, double value, int decimals) {
     if (!std::isfinite(value)) return "-";
-    return fmt::format("{}{}", value < 0 ? "-" : "",
-                       size_text(name, unit, std::abs(value), decimals));
+    return fmt::format("{}{}", value < 0 ? "-" : "", size_text(name, std::abs(value), decimals));
 }
 
-std::string difference_text(std::string_view name, std::string_view unit, double difference,
-                            int decimals) {
+std::string difference_text(std::string_view name, double difference, int decimals) {
     if (!std::isfinite(difference)) return "-";
-    if (is_percentage(name, unit)) {
+    if (is_percentage(name)) {
         return fmt::format("{:+.{}f} points", 100 * difference, decimals);
     }
     return fmt::format("{}{}", difference < 0 ? "-" : "+",
-                       size_text(name, unit, std::abs(difference), decimals));
+                       size_text(name, std::abs(difference), decimals));
 }
 
 Json metrics_json(std::span<const MetricSummary> metrics) {
@@ -52,7 +52,7 @@ Json metrics_json(std::span<const MetricSummary> metrics) {
     for (const MetricSummary& m : metrics) {
         out[m.name] = {{"mean", json_number(m.summary.mean)},
                        {"ci95", ends_json(m.summary.ci95)},
-                       {"unit", m.unit}};
+                       {"unit", unit_of(m.name)}};
     }
     return out;
 }

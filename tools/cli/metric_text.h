@@ -1,5 +1,5 @@
 #pragma once
-// Values of metrics as people read them, by name and unit: "93.66 %", "2.53 h", "1.2 TB", "3,210 USD".
+// Values of metrics as people read them, by name: "93.66 %", "2.53 h", "1.2 TB", "3,210 USD".
 
 #include <span>
 #include <string>
@@ -11,13 +11,11 @@
 namespace railyard {
 
 // People read it as a percentage: a share, whose unit is "1" or what it is a share of ("bf16 peak").
-bool is_percentage(std::string_view name, std::string_view unit);
+bool is_percentage(std::string_view name);
 // `decimals` are those of shares: of "93.66 %" and "+1.50 points" two.
-std::string metric_text(std::string_view name, std::string_view unit, double value,
-                        int decimals = 2);
+std::string metric_text(std::string_view name, double value, int decimals = 2);
 // With its sign: "+1.50 points", "-2.53 h".
-std::string difference_text(std::string_view name, std::string_view unit, double difference,
-                            int decimals = 2);
+std::string difference_text(std::string_view name, double difference, int decimals = 2);
 // By name: mean, ci95, unit.
 Json metrics_json(std::span<const MetricSummary> metrics);
 

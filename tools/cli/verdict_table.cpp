@@ -17,7 +17,7 @@ const std::string& better_at(const Judgement& judged, double difference, const s
 }
 
 std::string end_text(const Judgement& judged, const std::optional<double>& end) {
-    return end ? difference_text(judged.metric, judged.unit, *end) : "impossible";
+    return end ? difference_text(judged.metric, *end) : "impossible";
 }
 
 Json end_json(const std::optional<double>& end) {

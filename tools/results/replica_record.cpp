@@ -107,10 +107,9 @@ void read_texts(const RecordTexts& texts, std::span<const Metric> metrics, Store
     out.metrics.clear();
     for (std::size_t i = 0; i < metrics.size(); ++i) {
         const json& v = values[i];
-        out.metrics.push_back(v.is_array()
-                                  ? mean_metric(metrics[i].name, metrics[i].unit,
-                                                number_of(v.at(0)), number_of(v.at(1)))
-                                  : plain_metric(metrics[i].name, metrics[i].unit, number_of(v)));
+        out.metrics.push_back(
+            v.is_array() ? mean_metric(metrics[i].name, number_of(v.at(0)), number_of(v.at(1)))
+                         : plain_metric(metrics[i].name, number_of(v)));
     }
     for (std::size_t i = 0; i < category_count; ++i) out.ledger[i] = number_of(ledger[i]);
     out.interruptions = json::parse(texts.interruptions).get<std::vector<std::int64_t>>();

@@ -144,10 +144,10 @@ std::int64_t ResultsDb::replica_count(std::int64_t point) {
 void ResultsDb::each_replica(std::int64_t point, const std::function<void(StoredReplica)>& take) {
     std::vector<Metric> names;
     db_.query(
-        "SELECT name, unit FROM name_lists n JOIN points p ON n.list = p.metric_list WHERE p.point "
+        "SELECT name FROM name_lists n JOIN points p ON n.list = p.metric_list WHERE p.point "
         "= ? "
         "ORDER BY position",
-        [&](const Row& row) { names.push_back(plain_metric(row.text(0), row.text(1), 0)); }, point);
+        [&](const Row& row) { names.push_back(plain_metric(row.text(0), 0)); }, point);
     db_.query(
         "SELECT replica, ending, simulated_ns, events, outcome, trajectory, metrics, ledger, "
         "interruptions "
@@ -170,7 +170,7 @@ void ResultsDb::each_replica(std::int64_t point, const std::function<void(Stored
 void ResultsDb::describe_point(std::int64_t point, const Scenario& scenario,
                                const StoredReplica& first) {
     NameList metrics;
-    for (const Metric& m : first.metrics) metrics.emplace_back(m.name, m.unit);
+    for (const Metric& m : first.metrics) metrics.emplace_back(m.name, unit_of(m.name));
     NameList causes;
     for (const FailureCause& cause : scenario.causes) causes.emplace_back(cause.name, "1");
     db_.run("UPDATE points SET gpus = ?, metric_list = ?, cause_list = ?, work = ? WHERE point = ?",
@@ -258,8 +258,9 @@ void ResultsDb::add_metrics(std::int64_t point, const std::vector<MetricSummary>
         std::tuple<std::int64_t, std::string_view, std::string_view, Mean, double, Mean, Mean>>
         rows;
     for (const MetricSummary& m : metrics) {
-        rows.emplace_back(point, m.name, m.unit, finite(m.summary.mean), m.summary.deviation,
-                          finite(m.summary.ci95.low), finite(m.summary.ci95.high));
+        rows.emplace_back(point, m.name, unit_of(m.name), finite(m.summary.mean),
+                          m.summary.deviation, finite(m.summary.ci95.low),
+                          finite(m.summary.ci95.high));
     }
     std::sort(rows.begin(), rows.end(),
               [](const auto& a, const auto& b) { return std::get<1>(a) < std::get<1>(b); });
@@ -282,10 +283,11 @@ void ResultsDb::add_comparison(std::int64_t run, const MetricComparison& m) {
     db_.run(
         "INSERT OR REPLACE INTO comparisons VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
         "?)",
-        run, m.metric, static_cast<std::int64_t>(m.a), static_cast<std::int64_t>(m.b), m.unit,
-        better_name(m.better), static_cast<std::int64_t>(p.pairs), finite(p.mean_a),
-        finite(p.mean_b), finite(p.difference), finite(p.interval.low), finite(p.interval.high),
-        p.confidence, p.correlation, verdict_name(p.verdict), p.pairs_to_settle);
+        run, m.metric, static_cast<std::int64_t>(m.a), static_cast<std::int64_t>(m.b),
+        std::string(unit_of(m.metric)), better_name(m.better), static_cast<std::int64_t>(p.pairs),
+        finite(p.mean_a), finite(p.mean_b), finite(p.difference), finite(p.interval.low),
+        finite(p.interval.high), p.confidence, p.correlation, verdict_name(p.verdict),
+        p.pairs_to_settle);
 }
 
 void ResultsDb::finish_run(std::int64_t run, const std::string& status, const std::string& digest,

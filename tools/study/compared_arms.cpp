@@ -111,7 +111,7 @@ std::vector<MetricComparison> compare_arms(const std::vector<ComparedArm>& arms,
         const std::vector<double> of_b = paired_values(*other);
         const CostMetric* money = cost_metric(m.name);
         out.push_back(
-            {m.name, m.unit, direction, a, b,
+            {m.name, direction, a, b,
              money
                  ? compare_money({*arms[a].cost, of_a, arms[a].scenario.draws.size()},
                                  {*arms[b].cost, of_b, arms[b].scenario.draws.size()}, *money, sure)

@@ -310,7 +310,7 @@ void Answerer::find_turning() {
                                                    : pairs.difference / scale;
     const VerdictEstimates found =
         verdict_estimates(trials(replicas_of_campaigns, "estimates"), judged(0), judged(1),
-                          {q_.objective.metric, "", better_of(q_.objective.metric), difference,
+                          {q_.objective.metric, better_of(q_.objective.metric), difference,
                            pairs.verdict != Verdict::undecided});
     out_.interrupted |= found.interrupted;
     constexpr std::size_t with_breakeven = 3;

@@ -60,7 +60,7 @@ std::vector<RankedPoint> best_points(std::int64_t run, const DecidingMetric& by,
         "point_metrics m ON m.point = rp.point AND m.name = ? WHERE rp.run = ? AND m.mean IS NOT "
         "NULL GROUP BY rp.point ORDER BY m.mean * ?, rp.position LIMIT ?",
         [&](const Row& row) {
-            out.push_back({row.integer(0), row.integer(1), row.text(2), row.text(3), row.text(4),
+            out.push_back({row.integer(0), row.integer(1), row.text(2), row.text(2), row.text(4),
                            nlohmann::json::parse(row.text(5)).get<std::vector<std::string>>()});
         },
         by.metric, run, by.better == Better::higher ? -1.0 : 1.0, count);
@@ -102,14 +102,14 @@ std::optional<RunVerdict> stored_verdict(std::int64_t run, const DecidingMetric&
     if (points.size() < 2) return std::nullopt;
     std::optional<RunVerdict> out;
     db.query(
-        "SELECT unit, a, difference, verdict FROM comparisons WHERE run = ? AND metric = ? AND "
+        "SELECT a, difference, verdict FROM comparisons WHERE run = ? AND metric = ? AND "
         "min(a, b) = ? AND max(a, b) = ?",
         [&](const Row& row) {
-            RunVerdict found{points[0], points[1], {by.metric, row.text(0), by.better, 0, 1, {}}};
+            RunVerdict found{points[0], points[1], {by.metric, by.better, 0, 1, {}}};
             PairedComparison& pairs = found.difference.pairs;
-            const bool best_is_a = row.integer(1) == points[0].position;
-            pairs.difference = best_is_a ? row.real(2) : -row.real(2);
-            const std::string verdict = row.text(3);
+            const bool best_is_a = row.integer(0) == points[0].position;
+            pairs.difference = best_is_a ? row.real(1) : -row.real(1);
+            const std::string verdict = row.text(2);
             pairs.verdict = verdict == "undecided" ? Verdict::undecided
                             : verdict == "equal"   ? Verdict::equal
                                                    : Verdict::first;
@@ -129,7 +129,7 @@ VerdictEstimates estimates_of(const RunVerdict& verdict, const TrialOptions& lik
     const MetricComparison& m = verdict.difference;
     return verdict_estimates(
         like, judged(verdict.best), judged(verdict.second),
-        {m.metric, m.unit, m.better, m.pairs.difference, m.pairs.verdict != Verdict::undecided});
+        {m.metric, m.better, m.pairs.difference, m.pairs.verdict != Verdict::undecided});
 }
 
 }  // namespace railyard

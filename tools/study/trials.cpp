@@ -67,7 +67,6 @@ Trial run_one(const TrialOptions& options, const ScenarioChanges& changes, unsig
         const MetricTable::Column* of_replicas = result.values.find(metric);
         if (of_replicas == nullptr && options.lacking) {
             trial.values.emplace_back();
-            trial.units.emplace_back();
             continue;
         }
         if (of_replicas == nullptr) {
@@ -75,7 +74,6 @@ Trial run_one(const TrialOptions& options, const ScenarioChanges& changes, unsig
                 fmt::format("a variant of the scenario has no metric '{}'", metric));
         }
         trial.values.push_back(paired_values(*of_replicas));
-        trial.units.push_back(of_replicas->unit);
     }
     if (options.prices && scenario->cost) {
         trial.cost = study_costs(scenario->cost->plan, result.uses);

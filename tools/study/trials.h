@@ -40,7 +40,6 @@ struct Trial {
     std::string problem;  // why there is no such design; then nothing but `problems` is set
     std::vector<Diagnostic> problems{};       // what is wrong with its scenario
     std::vector<std::vector<double>> values;  // by metric, then replica, ready to be paired
-    std::vector<std::string> units;           // by metric
     std::vector<double> ledger;               // mean fraction by category
     std::vector<MemoryUse> memory;            // of a GPU, with a model
     std::vector<std::pair<std::string, double>> interruptions;  // by cause, mean over replicas

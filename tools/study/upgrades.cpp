@@ -272,8 +272,7 @@ std::optional<Contest> contest_of(const std::vector<Upgrade>& upgrades,
     const Trial& second = *trials[order[1]];
     return Contest{upgrade(order[0]),
                    upgrade(order[1]),
-                   {by.metric, best.units[number], by.better, 0, 1,
-                    compare_trials(best, second, number, by.metric)}};
+                   {by.metric, by.better, 0, 1, compare_trials(best, second, number, by.metric)}};
 }
 
 }  // namespace

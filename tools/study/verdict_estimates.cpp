@@ -194,11 +194,11 @@ VerdictEstimates verdict_estimates(const TrialOptions& like, const JudgedDesign&
 }
 
 VerdictEstimates answer_estimates(const TrialOptions& like, const JudgedDesign& design,
-                                  const std::string& metric, const std::string& unit) {
+                                  const std::string& metric) {
     const DesignMeans found = means_of(like, design, metric);
     DesignMeans as_it_is;
     as_it_is.as_is = found.as_is;
-    return between(as_it_is, found, {metric, unit, better_of(metric), 0, true});
+    return between(as_it_is, found, {metric, better_of(metric), 0, true});
 }
 
 double EstimateEffect::swing() const {

@@ -24,7 +24,6 @@ struct JudgedDesign {
 // first's.
 struct Judgement {
     std::string metric;
-    std::string unit;
     Better better = Better::higher;
     double difference = 0;
     bool decided = true;  // false: the verdict is open as it is
@@ -59,7 +58,7 @@ VerdictEstimates verdict_estimates(const TrialOptions& like, const JudgedDesign&
                                    const JudgedDesign& second, const Judgement& judged);
 // What one design's own metric changes by at either end of each estimate.
 VerdictEstimates answer_estimates(const TrialOptions& like, const JudgedDesign& design,
-                                  const std::string& metric, const std::string& unit);
+                                  const std::string& metric);
 
 // What a run's answer hangs on: for each estimate that was read, what changes with it at either end of its
 // range, on the same random numbers. Largest swing of goodput first; those without effect are left out.
