@@ -16,7 +16,6 @@
 #include <fstream>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -25,22 +24,13 @@
 #include "sim/event_queue.h"
 #include "sim/fingerprint.h"
 #include "sim/rng.h"
+#include "tests/bench/bench_report.h"
 #include "tests/bench/event_queues.h"
 #include "tests/bench/many_jobs.h"
 
 namespace railyard {
 
 namespace {
-
-struct Result {
-    std::string name;
-    double value = 0;
-    std::string unit;
-    std::string rival;       // what the ratio is against
-    double rival_value = 0;  // in the same unit
-    double ratio = 0;        // how many times better than the rival
-    std::string digest;
-};
 
 // Least CPU time of `repeats` calls, in seconds.
 double least_cpu_seconds(int repeats, const std::function<void()>& call) {
@@ -718,159 +708,166 @@ void all_reduce(std::int64_t gpus, const char* rival, double rival_s, double riv
     results.push_back({name + "_memory", mb, "MB", rival, rival_mb, rival_mb / mb, digest.hex()});
 }
 
-}  // namespace
-
-}  // namespace railyard
-
-int main(int argc, char** argv) {
-    using namespace railyard;
-    bool json = false;
-    bool smoke = false;
-    std::string only;
-    for (int i = 1; i < argc; ++i) {
-        const std::string argument = argv[i];
-        if (argument == "--json") {
-            json = true;
-        } else if (argument == "--smoke") {
-            smoke = true;
-        } else if (argument == "--help" || argument == "-h") {
-            fmt::print(
-                "usage: railyard bench [--json] [--smoke] [NAME]\n\n"
-                "Measures speed against rivals in the same run. --smoke runs everything once, "
-                "small.\n"
-                "NAME runs the benchmarks whose name begins so.\n");
-            return 0;
-        } else if (argument.starts_with("-")) {
-            fmt::print(stderr, "bench: unknown option {}\n", argument);
-            return 2;
-        } else {
-            only = argument;
-        }
+// All benchmarks that are asked for, in their order.
+class Benches {
+  public:
+    explicit Benches(const BenchOptions& options)
+        : json_(options.json), smoke_(options.smoke), only_(options.only) {}
+    std::vector<Result> run() {
+        of_memory();  // first, while the process is fresh
+        campaigns_and_steps();
+        jobs();
+        growth_and_stores();
+        packets_and_rivals();
+        return std::move(results_);
     }
-    std::vector<Result> results;
-    const auto bench = [&](const char* name, const std::function<Result()>& run) {
-        if (!std::string(name).starts_with(only)) return;
-        if (!json) fmt::print(stderr, "{} ...\n", name);
-        results.push_back(run());
-    };
-    // First, while the process is fresh.
+
+  private:
+    bool wanted(const std::string& name) const { return name.starts_with(only_); }
+    void say(const std::string& name) const {
+        if (!json_) fmt::print(stderr, "{} ...\n", name);
+    }
+    void bench(const std::string& name, const std::function<Result()>& run) {
+        if (!wanted(name)) return;
+        say(name);
+        results_.push_back(run());
+    }
+    void of_memory();
+    void campaigns_and_steps();
+    void jobs();
+    void growth_and_stores();
+    void packets_and_rivals();
+
+    bool json_;
+    bool smoke_;
+    std::string only_;
+    std::vector<Result> results_;
+};
+
+void Benches::of_memory() {
     double setup_s = 0;
     double campaign_peak_mb = 0;
-    if (std::string("campaign_llama3").starts_with(only) || only.starts_with("campaign")) {
+    if (wanted("campaign_llama3") || only_.starts_with("campaign")) {
         setup_s = least_cpu_seconds(1, [] {
             load_scenario_file(std::string(RAILYARD_ROOT) +
                                "/scenarios/studies/llama3_405b_54_days.toml");
         });
         bench("campaign_llama3", [&] {
             return campaign("campaign_llama3", "scenarios/studies/llama3_405b_54_days.toml", 1, 200,
-                            smoke);
+                            smoke_);
         });
         campaign_peak_mb = peak_megabytes();
         bench("campaign_llama3_setup", [&] { return campaign_llama3_setup(setup_s); });
         bench("campaign_llama3_memory", [&] { return campaign_llama3_memory(campaign_peak_mb); });
     }
     // The first rival's figures are published, of another machine.
-    if (std::string("all_reduce_4096_gpus").starts_with(only)) {
-        all_reduce(4096, "ASTRA-sim 2 analytical, published", 32, 733, results);
+    if (wanted("all_reduce_4096_gpus")) {
+        all_reduce(4096, "ASTRA-sim 2 analytical, published", 32, 733, results_);
     }
-    if (!smoke && std::string("all_reduce_1048576_gpus").starts_with(only)) {
-        all_reduce(1 << 20, "budget, 1 KiB a GPU", 5, 1024 * 1.048576, results);
+    if (!smoke_ && wanted("all_reduce_1048576_gpus")) {
+        all_reduce(1 << 20, "budget, 1 KiB a GPU", 5, 1024 * 1.048576, results_);
     }
+}
+
+void Benches::campaigns_and_steps() {
     bench("campaign_repair_year", [&] {
-        return campaign("campaign_repair_year", "tests/bench/repair_year.toml", 15, 20, smoke);
+        return campaign("campaign_repair_year", "tests/bench/repair_year.toml", 15, 20, smoke_);
     });
     bench("campaign_shared_30_day", [&] {
-        return campaign("campaign_shared_30_day", "tests/bench/shared_30_day.toml", 3000, 1, smoke);
+        return campaign("campaign_shared_30_day", "tests/bench/shared_30_day.toml", 3000, 1,
+                        smoke_);
     });
-    bench("campaign_storage_30_day", [&] { return campaign_storage_30_day(smoke); });
-    bench("event_queue_1e3", [&] { return event_queue("event_queue_1e3", 1'000, smoke); });
-    bench("event_queue_1e5", [&] { return event_queue("event_queue_1e5", 100'000, smoke); });
+    bench("campaign_storage_30_day", [&] { return campaign_storage_30_day(smoke_); });
+    bench("event_queue_1e3", [&] { return event_queue("event_queue_1e3", 1'000, smoke_); });
+    bench("event_queue_1e5", [&] { return event_queue("event_queue_1e5", 100'000, smoke_); });
     bench("event_queue_1e6",
-          [&] { return event_queue("event_queue_1e6", smoke ? 50'000 : 1'000'000, smoke); });
+          [&] { return event_queue("event_queue_1e6", smoke_ ? 50'000 : 1'000'000, smoke_); });
 
-    bench("plan_search", [&] { return plan_search(smoke); });
-    bench("loader_again", [&] { return loader_again(smoke); });
-    if (std::string("step_cold_16384").starts_with(only) ||
-        std::string("step_point_16384").starts_with(only) ||
-        std::string("step_warm_16384").starts_with(only)) {
-        step_16384(smoke, results);
+    bench("plan_search", [&] { return plan_search(smoke_); });
+    bench("loader_again", [&] { return loader_again(smoke_); });
+    if (wanted("step_cold_16384") || wanted("step_point_16384") || wanted("step_warm_16384")) {
+        step_16384(smoke_, results_);
     }
+}
 
+void Benches::jobs() {
     bench("jobs_100k_2000_nodes",
-          [&] { return job_stream("jobs_100k_2000_nodes", 100'000, smoke); });
-    bench("jobs_1M_2000_nodes", [&] { return job_stream("jobs_1M_2000_nodes", 1'000'000, smoke); });
+          [&] { return job_stream("jobs_100k_2000_nodes", 100'000, smoke_); });
+    bench("jobs_1M_2000_nodes",
+          [&] { return job_stream("jobs_1M_2000_nodes", 1'000'000, smoke_); });
 
     for (const WorldBench& each : world_benches()) {
-        const char* name = each.name.c_str();
-        bench(name, [&] { return world(name, each.budget_s, each.make(smoke), smoke); });
+        bench(each.name,
+              [&] { return world(each.name.c_str(), each.budget_s, each.make(smoke_), smoke_); });
     }
     for (const char* scheduler : {"slurm", "kubernetes", "volcano", "kueue"}) {
         const std::string name = std::string("world_waiting_job_") + scheduler;
-        bench(name.c_str(), [&] { return waiting_job_memory(name, scheduler, smoke); });
+        bench(name, [&] { return waiting_job_memory(name, scheduler, smoke_); });
     }
-    for (std::int64_t n = 64; n <= (smoke ? 256 : 262144); n *= 4) {
-        bench(fmt::format("growth_ring_{}", n).c_str(), [&] { return growth_ring(n); });
-        bench(fmt::format("growth_flows_{}", n).c_str(), [&] { return growth_flows(n); });
-    }
+}
 
+void Benches::growth_and_stores() {
+    for (std::int64_t n = 64; n <= (smoke_ ? 256 : 262144); n *= 4) {
+        bench(fmt::format("growth_ring_{}", n), [&] { return growth_ring(n); });
+        bench(fmt::format("growth_flows_{}", n), [&] { return growth_flows(n); });
+    }
     bench("storage_burst_512", [] { return storage_burst(512, 16, 0); });
-    if (!smoke) {
+    if (!smoke_) {
         bench("storage_burst_2048", [] { return storage_burst(2048, 64, 0); });
         bench("storage_burst_2048_stripes_1", [] { return storage_burst(2048, 64, 1); });
         bench("storage_burst_2048_stripes_8", [] { return storage_burst(2048, 64, 8); });
     }
+}
 
+void Benches::packets_and_rivals() {
     const std::vector<std::string> traffics = {"128_perm",  "128_rand",       "128_a2aflat64",
                                                "1024_perm", "1024_rand",      "4096_perm",
                                                "4096_rand", "1024_a2aflat256"};
     for (const std::string& traffic : traffics) {
-        if (!("maxmin_vs_simgrid_" + traffic).starts_with(only)) continue;
-        if (smoke && traffic != "128_perm" && traffic != "128_a2aflat64") continue;
-        if (!json) fmt::print(stderr, "maxmin_vs_simgrid_{} ...\n", traffic);
-        maxmin_vs_simgrid(traffic, results);
+        const std::string name = "maxmin_vs_simgrid_" + traffic;
+        if (!wanted(name)) continue;
+        if (smoke_ && traffic != "128_perm" && traffic != "128_a2aflat64") continue;
+        say(name);
+        maxmin_vs_simgrid(traffic, results_);
     }
 
     for (const PacketsRival& rival : packets_rivals) {
         const std::string name = std::string("packets_") + rival.traffic;
-        if (!name.starts_with(only) || (smoke && name != "packets_128_incast")) continue;
-        if (!json) fmt::print(stderr, "{} ...\n", name);
-        packets(rival, results);
+        if (!wanted(name) || (smoke_ && name != "packets_128_incast")) continue;
+        say(name);
+        packets(rival, results_);
     }
     for (const char* traffic : {"128_perm", "1024_perm"}) {
         for (const char* routing : {"spray", "adaptive", "entropy"}) {
             const std::string name = fmt::format("packets_{}_{}", traffic, routing);
-            if (smoke || !name.starts_with(only)) continue;
-            if (!json) fmt::print(stderr, "{} ...\n", name);
-            packets_that_choose(traffic, routing, results);
+            if (smoke_ || !wanted(name)) continue;
+            say(name);
+            packets_that_choose(traffic, routing, results_);
         }
     }
     for (const std::string traffic : {"128_incast", "128_perm", "1024_incast", "1024_perm"}) {
         const std::string name = "packets_vs_ns3_" + traffic;
-        if (!name.starts_with(only) || (smoke && traffic != "128_incast")) continue;
-        if (!json) fmt::print(stderr, "{} ...\n", name);
-        packets_vs_ns3(traffic, results);
+        if (!wanted(name) || (smoke_ && traffic != "128_incast")) continue;
+        say(name);
+        packets_vs_ns3(traffic, results_);
     }
     bench("packets_vs_ns3_128_incast_lossy", losses_vs_ns3);
+}
 
+}  // namespace
+
+}  // namespace railyard
+
+int main(int argc, char** argv) {
+    using namespace railyard;
+    int code = 0;
+    const std::optional<BenchOptions> options = parse_bench(argc, argv, code);
+    if (!options) return code;
+    const std::vector<Result> results = Benches(*options).run();
     if (results.empty()) {
-        fmt::print(stderr, "bench: no benchmark is called '{}'\n", only);
+        fmt::print(stderr, "bench: no benchmark is called '{}'\n", options->only);
         return 2;
     }
-    if (json) {
-        nlohmann::ordered_json out = {{"benches", nlohmann::ordered_json::object()}};
-        for (const Result& r : results) {
-            out["benches"][r.name] = {{"value", r.value},
-                                      {"unit", r.unit},
-                                      {"rival", r.rival},
-                                      {"ratio", r.ratio},
-                                      {"digest", r.digest}};
-        }
-        fmt::print("{}\n", out.dump());
-        return 0;
-    }
-    for (const Result& r : results) {
-        fmt::print("{:34} {:>10.3f} {:18} {:>6.2f} x {} ({:.3f})  digest {}\n", r.name, r.value,
-                   r.unit, r.ratio, r.rival, r.rival_value, r.digest);
-    }
+    options->json ? print_json(results) : print_table(results);
     return 0;
 }

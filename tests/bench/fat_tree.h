@@ -34,4 +34,18 @@ inline std::vector<LinkId> path_of(Router& router, const Flow& flow) {
     return path;
 }
 
+inline void add_flows(const std::vector<Flow>& flows, const Topology& topology,
+                      PacketRouting routing, PacketEngine& engine) {
+    Router router(topology, {Routing::ecmp});
+    for (const Flow& each : flows) {
+        PacketFlow flow;
+        flow.path = path_of(router, each);
+        flow.bytes = static_cast<std::int64_t>(each.bytes);
+        flow.start = Picoseconds(static_cast<std::int64_t>(each.start_s * 1e12));
+        flow.after = each.after;
+        flow.routing = routing;
+        engine.add(flow);
+    }
+}
+
 }  // namespace railyard

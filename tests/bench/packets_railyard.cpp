@@ -12,8 +12,27 @@
 
 #include "tests/bench/fat_tree.h"
 
+namespace {
+
+using namespace railyard;
+
+constexpr Picoseconds link_latency(1'000'000);
+
+PacketNetwork network_of(const Topology& topology, Catalogue& catalogue) {
+    PacketNetwork network = PacketNetwork::of(topology, 32'000'000);
+    for (PacketLink& l : network.links) {
+        l.latency = link_latency;
+        l.headroom_bytes = headroom_by_delay(catalogue, l.rate, l.latency).count();
+        l.ecn = {catalogue.data("ecn", "recommend_400g", "kmin").count(),
+                 catalogue.data("ecn", "recommend_400g", "kmax").count(),
+                 catalogue.number("ecn", "recommend_400g", "pmax")};
+    }
+    return network;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
-    using namespace railyard;
     if (argc < 2) return 2;
     const std::string congestion = argc > 2 ? argv[2] : "dcqcn";
     const Traffic traffic = railyard::traffic(argv[1]);
@@ -21,15 +40,7 @@ int main(int argc, char** argv) {
 
     const double before_mb = peak_megabytes();
     const Topology topology = fat_tree(traffic);
-    constexpr Picoseconds link_latency(1'000'000);
-    PacketNetwork network = PacketNetwork::of(topology, 32'000'000);
-    for (PacketLink& l : network.links) {
-        l.latency = link_latency;
-        l.headroom_bytes = headroom_by_delay(own.catalogue, l.rate, l.latency).count();
-        l.ecn = {own.catalogue.data("ecn", "recommend_400g", "kmin").count(),
-                 own.catalogue.data("ecn", "recommend_400g", "kmax").count(),
-                 own.catalogue.number("ecn", "recommend_400g", "pmax")};
-    }
+    PacketNetwork network = network_of(topology, own.catalogue);
     const std::array<std::string, 6> routings = {"path",     "spray",   "random_spray",
                                                  "adaptive", "flowlet", "entropy"};
     const auto routing =
@@ -61,16 +72,7 @@ int main(int argc, char** argv) {
     PacketEngine engine(network, spec, std::move(control));
     if (routing > 0) engine.choose_from(NextHops(topology));
     engine.expect(traffic.flows.size());
-    Router router(topology, {Routing::ecmp});
-    for (std::size_t f = 0; f < traffic.flows.size(); ++f) {
-        PacketFlow flow;
-        flow.path = path_of(router, traffic.flows[f]);
-        flow.bytes = static_cast<std::int64_t>(traffic.flows[f].bytes);
-        flow.start = Picoseconds(static_cast<std::int64_t>(traffic.flows[f].start_s * 1e12));
-        flow.after = traffic.flows[f].after;
-        flow.routing = static_cast<PacketRouting>(routing);
-        engine.add(flow);
-    }
+    add_flows(traffic.flows, topology, static_cast<PacketRouting>(routing), engine);
     if (!engine.run(PacketEngine::never)) return 1;
     double last = 0;
     double sum = 0;

@@ -33,6 +33,27 @@ struct Traffic {
 
 constexpr double link_bytes_per_s = 50e9;
 
+// Every chunk goes nearly twice round, a hop when the one before has ended.
+inline void add_ring(int members, Traffic& t) {
+    for (int chunk = 0; chunk < members; ++chunk) {
+        for (int hop = 0; hop < 2 * (members - 1); ++hop) {
+            const int from = (chunk + hop) % members;
+            t.flows.push_back({from, (from + 1) % members, 512 << 10, 0,
+                               hop == 0 ? -1 : static_cast<int>(t.flows.size()) - 1});
+        }
+    }
+}
+
+inline void add_all_to_all(int members, Traffic& t) {
+    const double bytes = members == 64 ? 256 << 10 : 64 << 10;
+    const int step = t.hosts() / members;
+    for (int i = 0; i < members; ++i) {
+        for (int j = 0; j < members; ++j) {
+            if (i != j) t.flows.push_back({i * step, j * step, bytes, 0});
+        }
+    }
+}
+
 // `name` is <hosts>_<pattern>, such as 1024_a2aflat256; hosts 128, 1024, 4096 or 8192; patterns perm (a
 // permutation), rand (Poisson arrivals at half load), a2aflat<n> (all-to-all of n hosts, spread
 // evenly), incast (32 senders to one host, once in 128 hosts, 31 times in 1024), ring<n> (a ring
@@ -74,15 +95,7 @@ inline Traffic traffic(const std::string& name) {
             }
         }
     } else if (pattern.starts_with("ring")) {
-        // Every chunk goes nearly twice round, a hop when the one before has ended.
-        const int members = std::stoi(pattern.substr(4));
-        for (int chunk = 0; chunk < members; ++chunk) {
-            for (int hop = 0; hop < 2 * (members - 1); ++hop) {
-                const int from = (chunk + hop) % members;
-                t.flows.push_back({from, (from + 1) % members, 512 << 10, 0,
-                                   hop == 0 ? -1 : static_cast<int>(t.flows.size()) - 1});
-            }
-        }
+        add_ring(std::stoi(pattern.substr(4)), t);
     } else if (pattern == "rand") {
         constexpr double mean_bytes = 1 << 20;
         const double rate = 0.5 * hosts * link_bytes_per_s / mean_bytes;
@@ -94,14 +107,7 @@ inline Traffic traffic(const std::string& name) {
             t.flows.push_back({from, to, 1 + mean_bytes * random.exponential(), now});
         }
     } else {
-        const int members = std::stoi(pattern.substr(7));
-        const double bytes = members == 64 ? 256 << 10 : 64 << 10;
-        for (int i = 0; i < members; ++i) {
-            for (int j = 0; j < members; ++j) {
-                const int step = hosts / members;
-                if (i != j) t.flows.push_back({i * step, j * step, bytes, 0});
-            }
-        }
+        add_all_to_all(std::stoi(pattern.substr(7)), t);
     }
     return t;
 }

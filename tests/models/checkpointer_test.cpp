@@ -342,29 +342,39 @@ TEST_CASE("a store that loses its data loses what was to go on from there") {
     CHECK(site.bytes(0).lost == gigabytes(200));
 }
 
-TEST_CASE("every byte written is safe, expired, lost or on its way, whatever happens") {
-    const std::vector<std::vector<Place>> layouts = {
+namespace {
+
+// Any tiers, kept as long and filled as often as may be.
+Site any_site(RandomStream& random) {
+    static const std::vector<std::vector<Place>> layouts = {
         {Place::storage},
         {Place::local_nvme, Place::storage},
         {Place::host_memory, Place::storage, Place::object_store},
         {Place::peer_memory, Place::local_nvme, Place::storage, Place::object_store},
     };
+    Site site(layouts[random.below(layouts.size())],
+              random.chance(0.3) ? CheckpointMode::sync : CheckpointMode::async);
+    site.spec.full_every = 1 + static_cast<std::int64_t>(random.below(4));
+    site.spec.buffers = 1 + static_cast<std::int64_t>(random.below(3));
+    for (TierSpec& tier : site.spec.tiers) {
+        tier.keep = 1 + static_cast<std::int64_t>(random.below(4));
+        if (&tier != site.spec.tiers.data() && site.spec.full_every == 1) {
+            tier.every = 1 + static_cast<std::int64_t>(random.below(3));
+        }
+    }
+    return site;
+}
+
+}  // namespace
+
+TEST_CASE("every byte written is safe, expired, lost or on its way, whatever happens") {
     std::int64_t restores = 0;
     std::int64_t passed_over = 0;
     double lost = 0;
     for (std::uint64_t seed = 0; seed < 400; ++seed) {
         CAPTURE(seed);
         RandomStream random(seed, 0, "checkpointer");
-        Site site(layouts[random.below(layouts.size())],
-                  random.chance(0.3) ? CheckpointMode::sync : CheckpointMode::async);
-        site.spec.full_every = 1 + static_cast<std::int64_t>(random.below(4));
-        site.spec.buffers = 1 + static_cast<std::int64_t>(random.below(3));
-        for (TierSpec& tier : site.spec.tiers) {
-            tier.keep = 1 + static_cast<std::int64_t>(random.below(4));
-            if (&tier != site.spec.tiers.data() && site.spec.full_every == 1) {
-                tier.every = 1 + static_cast<std::int64_t>(random.below(3));
-            }
-        }
+        Site site = any_site(random);
         site.start();
         Checkpointer& c = *site.checkpointer;
         std::int64_t begun = 0;

@@ -150,6 +150,19 @@ class Auditor : public StreamListener {
     std::map<std::size_t, Duration> promised_;
 };
 
+// When `wanted` GPUs are free if all ends as expected, and how many are left then.
+std::pair<Duration, std::int64_t> shadow_of(std::int64_t wanted, std::int64_t free,
+                                            std::vector<std::pair<Duration, std::int64_t>> ends) {
+    std::sort(ends.begin(), ends.end());
+    Duration shadow{};
+    for (const auto& [end, count] : ends) {
+        if (free >= wanted && end > shadow) break;
+        free += count;
+        shadow = end;
+    }
+    return {shadow, free - wanted};
+}
+
 // EASY as the textbook says it, with a look at every job in every instant.
 std::vector<Duration> textbook_easy(const std::vector<StreamJob>& jobs, std::int64_t gpus,
                                     RuntimeEstimate estimate) {
@@ -196,15 +209,7 @@ std::vector<Duration> textbook_easy(const std::vector<StreamJob>& jobs, std::int
             for (const std::size_t j : running) {
                 ends.emplace_back(start[j] + expected(j), jobs[j].gpus);
             }
-            std::sort(ends.begin(), ends.end());
-            std::int64_t then = free;
-            Duration shadow{};
-            for (const auto& [end, count] : ends) {
-                if (then >= jobs[queue[0]].gpus && end > shadow) break;
-                then += count;
-                shadow = end;
-            }
-            std::int64_t extra = then - jobs[queue[0]].gpus;
+            auto [shadow, extra] = shadow_of(jobs[queue[0]].gpus, free, std::move(ends));
             for (const std::size_t j : std::vector<std::size_t>(queue.begin() + 1, queue.end())) {
                 if (!waits(j) || jobs[j].gpus > free) continue;
                 const bool ends_before = now + expected(j) <= shadow;

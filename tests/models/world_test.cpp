@@ -630,20 +630,30 @@ TEST_CASE("Behind a blocked job a short one starts when the window that kept it 
     CHECK(run(spec, jobs).outcome.runs[2].first_start == Instant(12h));
 }
 
-TEST_CASE(
-    "A suspended job goes on where it was: no launch, no restore, and what is left of its limit") {
+namespace {
+
+// Ten hours of a job on both nodes; another of two hours, after five, suspends it.
+struct Suspended {
     WorldSpec spec = world(2);
-    spec.slurm.qos = {{.name = "low", .mode = PreemptMode::suspend},
-                      {.name = "high", .priority = 1, .preempts = {0}}};
-    spec.health.prolog_time = 1min;
-    spec.kinds[0].restart = 20min;
-    spec.kinds[0].restore = 10min;
     std::vector<WorldJob> jobs = {job(1, 0s, 16, 10h, 11h), job(2, 5h, 8, 2h)};
-    jobs[1].qos = jobs[1].kind = 1;
-    spec.kinds.push_back({.name = "urgent"});
-    const auto both = [&](Category category) {
-        return run(spec, jobs).ledger.booked(category) / 16;
-    };
+
+    Suspended() {
+        spec.slurm.qos = {{.name = "low", .mode = PreemptMode::suspend},
+                          {.name = "high", .priority = 1, .preempts = {0}}};
+        spec.health.prolog_time = 1min;
+        spec.kinds[0].restart = 20min;
+        spec.kinds[0].restore = 10min;
+        jobs[1].qos = jobs[1].kind = 1;
+        spec.kinds.push_back({.name = "urgent"});
+    }
+    auto both(Category category) const { return run(spec, jobs).ledger.booked(category) / 16; }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(
+    Suspended,
+    "A suspended job goes on where it was: no launch, no restore, and what is left of its limit") {
     SUBCASE("in the middle of its work") {
         const WorldRunResult r = run(spec, jobs);
         CHECK(r.outcome.runs[1].first_start == Instant(5h));

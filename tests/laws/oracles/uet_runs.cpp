@@ -53,6 +53,39 @@ std::vector<Flow> flows_of(const std::string& name, const std::string& folder) {
     return {};
 }
 
+// Completion times of all flows.
+Metrics metrics_of(const PacketEngine& engine, const std::vector<Flow>& flows) {
+    std::vector<double> completion;
+    for (std::size_t f = 0; f < flows.size(); ++f) {
+        const Picoseconds begun =
+            flows[f].after < 0 ? Picoseconds(static_cast<std::int64_t>(flows[f].start_s * 1e12))
+                               : engine.end(static_cast<std::size_t>(flows[f].after));
+        completion.push_back(static_cast<double>((engine.end(f) - begun).count()) * 1e-6);
+    }
+    return {{"fct_mean", mean(completion)},
+            {"fct_last", *std::max_element(completion.begin(), completion.end())},
+            {"retransmitted", static_cast<double>(engine.totals().retransmitted)},
+            {"lost", static_cast<double>(engine.totals().lost_lossy)},
+            {"timeouts", static_cast<double>(engine.totals().timeouts)}};
+}
+
+// The queue that the case has, its entropy, and what finds losses. Gives what its packets choose by.
+PacketRouting choose_paths(const UetCase& given, PacketSpec& spec) {
+    PacketRouting routing = PacketRouting::entropy;
+    if (given.path == "switch_ar_queue") {
+        routing = PacketRouting::adaptive;
+    } else if (given.path == "single_path_ecmp") {
+        spec.entropy.values = 1;
+    } else {
+        spec.entropy.choice = given.path;
+    }
+    constexpr std::int64_t short_queue = 153;  // packets of it
+    if (given.trimming.starts_with("off_q1bdp")) {
+        spec.lossy_queue_bytes = short_queue * (spec.payload_bytes + 64);
+    }
+    return routing;
+}
+
 }  // namespace
 
 Metrics uet_run(const UetCase& given, const std::string& folder, std::uint64_t seed) {
@@ -73,20 +106,9 @@ Metrics uet_run(const UetCase& given, const std::string& folder, std::uint64_t s
     PacketProfile profile;
     profile.spec.seed = seed;
     profile.spec.payload_bytes = variant == std::string::npos ? 4032 : 4096;
-    PacketRouting routing = PacketRouting::entropy;
-    if (given.path == "switch_ar_queue") {
-        routing = PacketRouting::adaptive;
-    } else if (given.path == "single_path_ecmp") {
-        profile.spec.entropy.values = 1;
-    } else {
-        profile.spec.entropy.choice = given.path;
-    }
+    const PacketRouting routing = choose_paths(given, profile.spec);
     profile.spec.trimming.enabled = trims;
-    constexpr std::int64_t short_queue = 153;  // packets of it
-    const std::int64_t packet = profile.spec.payload_bytes + 64;
     profile.spec.order_loss.enabled = by_order;
-    if (given.trimming.starts_with("off_q1bdp"))
-        profile.spec.lossy_queue_bytes = short_queue * packet;
     profile.spec.header_bytes = own.catalogue.data("ultra_ethernet", "", "header").count();
     profile.spec.classes = {{FlowControl::none, false, 0}, {FlowControl::none, true, 1}};
     constexpr Picoseconds link_latency(1'000'000);
@@ -115,29 +137,9 @@ Metrics uet_run(const UetCase& given, const std::string& folder, std::uint64_t s
     if (receivers) control = receiver_credits(read_rccc(own.catalogue, ends), std::move(control));
     PacketEngine engine(network, profile.spec, std::move(control));
     engine.choose_from(NextHops(topology));
-    Router router(topology, {Routing::ecmp});
-    for (const Flow& flow : flows) {
-        PacketFlow f;
-        f.path = path_of(router, flow);
-        f.bytes = static_cast<std::int64_t>(flow.bytes);
-        f.start = Picoseconds(static_cast<std::int64_t>(flow.start_s * 1e12));
-        f.after = flow.after;
-        f.routing = routing;
-        engine.add(f);
-    }
+    add_flows(flows, topology, routing, engine);
     RY_CHECK(engine.run(PacketEngine::never) && engine.audit().empty());
-    std::vector<double> completion;
-    for (std::size_t f = 0; f < flows.size(); ++f) {
-        const Picoseconds begun =
-            flows[f].after < 0 ? Picoseconds(static_cast<std::int64_t>(flows[f].start_s * 1e12))
-                               : engine.end(static_cast<std::size_t>(flows[f].after));
-        completion.push_back(static_cast<double>((engine.end(f) - begun).count()) * 1e-6);
-    }
-    return {{"fct_mean", mean(completion)},
-            {"fct_last", *std::max_element(completion.begin(), completion.end())},
-            {"retransmitted", static_cast<double>(engine.totals().retransmitted)},
-            {"lost", static_cast<double>(engine.totals().lost_lossy)},
-            {"timeouts", static_cast<double>(engine.totals().timeouts)}};
+    return metrics_of(engine, flows);
 }
 
 }  // namespace railyard
