@@ -166,6 +166,7 @@ class ValueReader {
     const std::string& file() const { return file_; }
     Diagnostics& diagnostics() { return diagnostics_; }
     double factor(const std::string& path) const;  // by which the number there is multiplied
+    bool perturbed() const { return !perturbations_.empty(); }  // estimates are others
 
   private:
     std::string place(Position at) const;

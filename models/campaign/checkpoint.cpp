@@ -130,8 +130,12 @@ void CheckpointJoin::settle_size() {
             keys_.bytes_per_param
                 ? *keys_.bytes_per_param
                 : catalogue_.number("checkpoint", "", "persisted_bytes_per_param");
-        const double bytes = parameter_count(s_.model) *
-                             (per_param + (keys_.gradients ? s_.parameter_bytes.weight : 0));
+        const double each = per_param + (keys_.gradients ? s_.parameter_bytes.weight : 0);
+        const double still = s_.plan.freeze_vision
+                                 ? vision_parameters(s_.model.vision, s_.model.hidden).layers
+                                 : 0;  // weights alone
+        const double bytes = (parameter_count(s_.model) - still) * each +
+                             still * std::min(each, s_.parameter_bytes.weight);
         if (bytes > 9e18) {
             checkpoint_.error("bytes_per_param", "overflow: the checkpoint is larger than 9 EB");
             return;

@@ -61,7 +61,7 @@ void attention_seconds(const TransformerModel& m, const ParallelPlan& p, const G
                          (m.query_width() + m.value_width()) / t;
     const double gap = seconds(gpu.kernel_gap);
     if (p.fused_attention) {
-        // Skips what is masked, a half; the backward pass computes the scores again: five products, not two.
+        // Skips the masked half, if any; the backward pass computes the scores again: five products, not two.
         // Each score has one exponential, which narrow heads have few multiplications to hide behind.
         constexpr double usual_width = 128;
         // 8 bits are multiplied in half the time; exponentials take as long as before.
@@ -466,39 +466,62 @@ LayerWork layer_work(const TransformerModel& m, const ParallelPlan& p, Communica
     return out;
 }
 
-LayerWork vision_work(const TransformerModel& m, const ParallelPlan& p, Communicators& groups) {
+namespace {
+
+// So many images of a rank, whole ones.
+LayerWork images_work(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
+                      std::int64_t images) {
+    if (images == 0) return {};
     const VisionEncoder& v = m.vision;
-    const double images = p.rank_images();
-    if (v.layers == 0 || images == 0) return {};
-    // Kernels are of whole images: of the nearest number, and then as many more or less.
-    const std::int64_t whole = std::max<std::int64_t>(1, std::llround(images));
-    const ParallelPlan plan = p.of_images(v, whole);
-    const TransformerModel model = vision_layers(v);
-    LayerWork once;
-    once.add(static_cast<double>(v.layers), layer_work(model, plan, groups, LayerKind{}));
+    const ParallelPlan plan = p.of_images(v, images);
+    LayerWork out;
+    out.add(static_cast<double>(v.layers), layer_work(vision_layers(v), plan, groups, LayerKind{}));
+    const auto product = [&](double height, double width, double depth) {
+        return gemm_seconds(groups.node().gpu, {height, width, depth});
+    };
     // Nothing asks for a patch's own gradient. Each rank embeds all patches.
-    const Gpu& gpu = groups.node().gpu;
-    const double width = static_cast<double>(v.hidden);
+    const double hidden = static_cast<double>(v.hidden);
     const double values = static_cast<double>(v.patch_values);
     const double patches = plan.rank_tokens();
-    once.forward.multiplications += gemm_seconds(gpu, {patches, width, values});
-    once.backward.multiplications += gemm_seconds(gpu, {width, values, patches});
-    if (p.vision_frozen()) once.recompute = once.backward = {};
+    out.forward.multiplications += product(patches, hidden, values);
+    out.backward.multiplications += product(hidden, values, patches);
+    if (p.vision_frozen()) out.recompute = out.backward = {};
 
     const double t = static_cast<double>(p.tensor);
-    const double tokens = v.tokens() * static_cast<double>(whole);
+    const double tokens = v.tokens() * static_cast<double>(images);
     const double inner = static_cast<double>(v.projector);
     const double h = static_cast<double>(m.hidden);
-    LayerWork projector;
-    Linear linear(gpu, plan, projector);
-    if (inner > 0) {
-        linear(tokens, inner / t, v.projected_width());
-        linear(tokens, h, inner / t);
-    } else {
-        linear(tokens, h / t, v.projected_width());
-    }
-    once.add(1, projector);
-    return LayerWork{}.add(images / static_cast<double>(whole), once);
+    const auto matrix = [&](double n, double k, bool asks_below) {
+        out.forward.multiplications += product(tokens, n, k);
+        if (p.adapter_rank > 0) return;
+        out.backward.multiplications +=
+            product(n, k, tokens) + (asks_below ? product(tokens, k, n) : 0);
+    };
+    if (inner > 0) matrix(h, inner / t, true);
+    matrix((inner > 0 ? inner : h) / t, v.projected_width(), !p.vision_frozen());
+    return out;
+}
+
+}  // namespace
+
+LayerWork operator*(double n, const LayerWork& each) {
+    return LayerWork{}.add(n, each);
+}
+LayerWork operator+(LayerWork a, const LayerWork& b) {
+    return a.add(1, b);
+}
+
+LayerWork vision_work(const TransformerModel& m, const ParallelPlan& p, Communicators& groups) {
+    if (m.vision.layers == 0) return {};
+    return p.over_images([&](std::int64_t images) { return images_work(m, p, groups, images); });
+}
+
+double image_seconds(const TransformerModel& m, const ParallelPlan& p, Communicators& groups) {
+    if (m.vision.layers == 0) return 0;
+    const std::int64_t images = p.rank_images(static_cast<std::int64_t>(p.microbatch_images()));
+    return (images_work(m, p, groups, images + 1).total() -
+            images_work(m, p, groups, images).total()) /
+           static_cast<double>(p.context);
 }
 
 }  // namespace railyard

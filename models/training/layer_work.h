@@ -59,9 +59,15 @@ struct LayerWork {
     }
 };
 
+LayerWork operator*(double n, const LayerWork& each);
+LayerWork operator+(LayerWork a, const LayerWork& b);
+
 // One microbatch through the model's vision encoder and its projector.
 LayerWork vision_work(const TransformerModel& model, const ParallelPlan& plan,
                       Communicators& groups);
+// Seconds that one image more takes there and back.
+double image_seconds(const TransformerModel& model, const ParallelPlan& plan,
+                     Communicators& groups);
 
 // `groups` takes the collectives, and notes them where it was told to.
 LayerWork layer_work(const TransformerModel& model, const ParallelPlan& plan, Communicators& groups,

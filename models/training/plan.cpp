@@ -176,8 +176,8 @@ RankParameters rank_parameters(const TransformerModel& m, const ParallelPlan& p,
                  static_cast<double>(p.expert_tensor() * p.expert);
     if (layers.vision) {
         const VisionParameters vision = vision_parameters(m.vision, m.hidden);
-        (p.vision_frozen() ? out.frozen : out.common) += vision.layers / t;
-        out.common += vision.projector / t;
+        (p.vision_frozen() ? out.frozen_vision : out.vision) += vision.layers / t;
+        (p.adapter_rank > 0 ? out.frozen_vision : out.vision) += vision.projector / t;
     }
     return out;
 }
@@ -277,23 +277,21 @@ double activation_bytes_per_layer(const TransformerModel& m, const ParallelPlan&
     return tokens * (split / t + replicated / (p.sequence_parallel ? t : 1) + whole);
 }
 
-// The vision encoder's layers keep what the decoder's do, its projector what it reads and its inner width. A
-// frozen encoder keeps the latter alone.
+// Bytes that the vision encoder keeps of one microbatch: its layers what the decoder's do, unless they are
+// frozen; its projector what it reads, and its inner width before and behind the activation.
 double vision_activations(const TransformerModel& m, const ParallelPlan& p) {
     const VisionEncoder& v = m.vision;
-    const double images = p.rank_images();
-    const double projector =
-        v.tokens() * (v.projected_width() +
-                      2 * static_cast<double>(v.projector) / static_cast<double>(p.tensor));
-    double layers = 0;
+    if (v.layers == 0 || p.adapter_rank > 0) return 0;
+    const double inner = static_cast<double>(v.projector) / static_cast<double>(p.tensor);
+    double image = 2 * v.tokens() * (v.projected_width() + 2 * inner);
     if (!p.vision_frozen()) {
-        layers = static_cast<double>(v.layers) *
+        image += static_cast<double>(v.layers) *
                  activation_bytes_per_layer(vision_layers(v), p.of_images(v, 1), LayerKind{});
     }
-    return images * (layers + 2 * projector);
+    return p.over_images([&](std::int64_t count) { return static_cast<double>(count) * image; });
 }
 
-// What a stage with these layers keeps of one microbatch.
+// Bytes that a stage's layers keep of one microbatch.
 double kept_activations(const TransformerModel& m, const ParallelPlan& p,
                         const LayerCounts& layers) {
     const auto kept = [&](const ParallelPlan& plan) {
@@ -302,7 +300,7 @@ double kept_activations(const TransformerModel& m, const ParallelPlan& p,
             if (layers.of[i] == 0) continue;
             sum += layers.of[i] * activation_bytes_per_layer(m, plan, LayerKind::of(i));
         }
-        return sum + (layers.vision ? vision_activations(m, plan) : 0);
+        return sum;
     };
     if (p.recompute != Recompute::full || p.recompute_layers == 0) return kept(p);
     ParallelPlan others = p;
@@ -317,6 +315,12 @@ double microbatches_in_flight(const ParallelPlan& p, const StageRun& run) {
     const double v = static_cast<double>(p.interleave);
     const double after = pp - 1 - static_cast<double>(run.first);
     const double in_flight = p.interleave > 1 ? (2 * after + (v - 1) * pp + 1) / v : after + 1;
+    return std::min(static_cast<double>(p.microbatches()), in_flight);
+}
+// Of these, those in the first of its parts, which has the vision encoder.
+double microbatches_of_images(const ParallelPlan& p) {
+    const double in_flight =
+        static_cast<double>(p.interleave > 1 ? 2 * p.pipeline - 1 : p.pipeline);
     return std::min(static_cast<double>(p.microbatches()), in_flight);
 }
 
@@ -366,24 +370,31 @@ StageMemory stage_memory(const TransformerModel& m, const ParallelPlan& p,
         return each * (out.params.common / (shared ? shards : 1) +
                        out.params.routed / (shared ? expert_shards : 1));
     };
+    const double vision = out.params.vision + out.params.frozen_vision;  // in 16 bits
     out.weights = held(weight_bytes(p, bytes), p.zero >= 3) +
-                  weight_bytes(p, bytes) * out.params.frozen / (p.zero >= 3 ? shards : 1);
+                  bytes.weight * vision / (p.zero >= 3 ? shards : 1);
     if (p.adapter_rank == 0) {
-        out.gradients = held(gradient_bytes(p, bytes), p.zero >= 2);
-        out.optimizer = held(bytes.optimizer, p.zero >= 1);
+        const auto trained = [&](double each, bool shared) {
+            return held(each, shared) + each * out.params.vision / (shared ? shards : 1);
+        };
+        out.gradients = trained(gradient_bytes(p, bytes), p.zero >= 2);
+        out.optimizer = trained(bytes.optimizer, p.zero >= 1);
     }
     if (p.zero >= 3) {
         // What a rank has whole anyway is not gathered.
-        out.gathered =
-            gathered_layers * bytes.weight *
+        const double layer =
             ((shards > 1 ? out.params.common : 0) + (expert_shards > 1 ? out.params.routed : 0)) /
             std::max(1.0, layers.all());
+        const double of_vision =
+            shards > 1 && layers.vision ? vision / static_cast<double>(m.vision.layers) : 0;
+        out.gathered = gathered_layers * bytes.weight * std::max(layer, of_vision);
     }
     out.in_flight = microbatches_in_flight(p, run);
     // The fullest moment is the end of a forward pass: what leaves has left, and what comes back takes the
     // place of what the backward pass no longer needs.
     out.activations =
         out.in_flight * (kept_activations(m, p, layers) - offloaded_bytes(m, p, layers));
+    if (layers.vision) out.activations += microbatches_of_images(p) * vision_activations(m, p);
     if (run.first == p.pipeline - 1) {
         const double words = static_cast<double>(m.vocab) / t;
         out.logits = words * (p.rank_tokens() * logit_bytes(p) +
@@ -429,15 +440,17 @@ std::vector<MemoryUse> memory_per_gpu(const TransformerModel& m, const ParallelP
                                       const ParameterBytes& bytes, const Gpu& gpu) {
     const auto [run, use] = fullest_stage(m, p, bytes, gpu);
     const double params = use.params.common + use.params.routed;
-    const std::string frozen =
-        use.params.frozen > 0 ? fmt::format("; and {:.4g} that are frozen", use.params.frozen) : "";
+    const double seen = use.params.vision + use.params.frozen_vision;
+    const std::string vision =
+        seen > 0 ? fmt::format("; and {:.4g} of the vision encoder x {:g} B", seen, bytes.weight)
+                 : "";
     const auto shared = [&](double each, bool split) {
         return fmt::format("{:.4g} parameters x {:g} B{}", params, each,
                            split ? fmt::format(" / {} ranks", p.shards()) : "");
     };
     const double count = run.layers.all();
     std::vector<MemoryUse> out = {
-        {"weights", use.weights, shared(weight_bytes(p, bytes), p.zero >= 3) + frozen},
+        {"weights", use.weights, shared(weight_bytes(p, bytes), p.zero >= 3) + vision},
         {"gradients", use.gradients, shared(gradient_bytes(p, bytes), p.zero >= 2)},
         {"optimizer state", use.optimizer, shared(bytes.optimizer, p.zero >= 1)},
     };

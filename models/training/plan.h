@@ -138,11 +138,20 @@ struct ParallelPlan : StackHabits {
     double bucket_parameters() const {
         return std::max(40e6, 1e6 * static_cast<double>(replica_ranks()));
     }
-    // Adapters leave it alone, too.
+    // Adapters leave it alone, too, and its projector with it.
     bool vision_frozen() const { return freeze_vision || adapter_rank > 0; }
-    // Images of one microbatch on one rank: context-parallel ranks share them out.
-    double rank_images() const {
-        return static_cast<double>(microbatch) * images / static_cast<double>(context);
+    // Images of one microbatch. A rank that has most of them has so many of `count`: context-parallel ranks
+    // share them out, each whole.
+    double microbatch_images() const { return static_cast<double>(microbatch) * images; }
+    std::int64_t rank_images(std::int64_t count) const { return (count + context - 1) / context; }
+    // The mean of what is known of whole numbers of images.
+    template <class Of>
+    auto over_images(Of of) const {
+        const double all = microbatch_images();
+        const auto whole = static_cast<std::int64_t>(all);
+        const double more = all - static_cast<double>(whole);
+        return more > 0 ? (1 - more) * of(rank_images(whole)) + more * of(rank_images(whole + 1))
+                        : of(rank_images(whole));
     }
     // What a vision encoder's layers do with so many images on a rank, as a plan of their own: in 16 bits.
     ParallelPlan of_images(const VisionEncoder& vision, std::int64_t count) const;
@@ -200,12 +209,13 @@ struct StageRun {
 // All stages, in order; the last, which has the output matrix, apart.
 std::vector<StageRun> stage_runs(const TransformerModel& model, const ParallelPlan& plan);
 
-// Parameters of one GPU on a stage: of the routed experts, of a vision encoder that is not trained, and all
+// Parameters of one GPU on a stage: of the routed experts, of what looks at images, trained or not, and all
 // others. Embeddings are spread evenly over the stages, as splits with one layer less at the ends do.
 struct RankParameters {
     double common = 0;
     double routed = 0;
-    double frozen = 0;
+    double vision = 0;
+    double frozen_vision = 0;
 };
 RankParameters rank_parameters(const TransformerModel& model, const ParallelPlan& plan,
                                const LayerCounts& layers);

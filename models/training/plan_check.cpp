@@ -102,10 +102,10 @@ void check_images(const TransformerModel& m, const ParallelPlan& p, Problems& ou
     }
     const double tokens = p.images * vision.tokens();
     if (tokens <= static_cast<double>(p.sequence_length)) return;
-    out.push_back({"sequence_length",
+    out.push_back({"images",
                    fmt::format("{:g} images of {:g} tokens each are more than a sequence's {}",
                                p.images, vision.tokens(), p.sequence_length),
-                   "or fewer of job.parallel.images"});
+                   "or a longer sequence_length"});
 }
 
 void check_split(const TransformerModel& m, const ParallelPlan& p, Problems& out) {

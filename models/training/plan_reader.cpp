@@ -167,18 +167,17 @@ void Helps::split_further() {
     for (std::int64_t tensor = 1; tensor <= s_.node.nvlink_domain; tensor *= 2) {
         for (std::int64_t pipeline = 1; pipeline <= 64; pipeline *= 2) {
             if (tensor * pipeline <= s_.spec.plan.tensor * s_.spec.plan.pipeline ||
-                gpus % (tensor * s_.spec.plan.context * pipeline) != 0 ||
-                s_.model.heads % tensor != 0 || s_.model.layers % pipeline != 0) {
+                gpus % (tensor * s_.spec.plan.context * pipeline) != 0) {
                 continue;
             }
             ParallelPlan changed = s_.spec.plan;
             changed.tensor = tensor;
             changed.pipeline = pipeline;
             changed.first_stage_layers = changed.last_stage_layers = 0;
+            changed.stage_layers.clear();
             changed.data = gpus / (tensor * changed.context * pipeline);
             changed.shard_ranks = 0;
-            if (changed.replica_ranks() % changed.expert != 0) continue;
-            if (changed.global_batch % (changed.data * changed.microbatch) == 0 &&
+            if (plan_problems(s_.model, changed).empty() &&
                 consider(changed, fmt::format("tensor = {}, pipeline = {}", tensor, pipeline))) {
                 return;
             }
@@ -501,6 +500,10 @@ void PlanReader::check() {
     // A draw of an estimate stands for the nearest number that the layers allow.
     if (values_.factor(parallel_.path("interleave")) != 1) {
         p_.interleave = nearest_interleave(context_.model, p_);
+    }
+    if (values_.perturbed() && context_.model.vision.layers > 0) {
+        p_.images = std::min(
+            p_.images, static_cast<double>(p_.sequence_length) / context_.model.vision.tokens());
     }
     // 'plan' models the step of the same plan.
     const bool told = context_.must_run && !context_.instead;

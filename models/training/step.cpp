@@ -13,8 +13,8 @@ namespace {
 struct Stage {
     LayerCounts layers;
     LayerWork vision;  // one microbatch through the vision encoder
-    LayerWork work;    // and through it and the layers
-    double head = 0;   // and through the output matrix and the loss, there and back
+    LayerWork work;    // through all layers, the encoder's included
+    double head = 0;   // through the output matrix and the loss, there and back
     double total() const { return work.total() + head; }
 };
 
@@ -31,7 +31,8 @@ double head_seconds(const TransformerModel& m, const ParallelPlan& p, const Gpu&
 
 struct Pipeline {
     Stage slowest;
-    double all = 0;  // one microbatch through all stages
+    double first = 0;  // one microbatch through the first stage
+    double all = 0;    // and through all of them
 };
 
 // Activations leave behind a forward pass and come back behind a backward one; copy engines move them, which
@@ -103,6 +104,7 @@ Pipeline pipeline_of(const TransformerModel& m, const ParallelPlan& p, Communica
     for (const StageRun& run : stage_runs(m, p)) {
         const Stage stage = stage_of(m, p, groups.node().gpu, layers, run);
         out.all += static_cast<double>(run.count) * stage.total();
+        if (run.first == 0) out.first = stage.total();
         if (stage.total() > out.slowest.total()) out.slowest = stage;
     }
     return out;
@@ -143,8 +145,12 @@ Exchange exchange_seconds(const TransformerModel& m, const ParallelPlan& p, Comm
         p.gather_in_fp8 && p.precision != Precision::bf16 ? 1 : bytes.weight;
     const bool buckets = p.buckets && p.zero < 3;
     Exchange once;
-    const auto exchange = [&](double count, std::int64_t stride, std::int64_t ranks, bool trained) {
-        if (ranks == 1 || count == 0) return;
+    const bool trained = p.adapter_rank == 0;
+    // `images`: parameters that look at images, in 16 bits; `still`: those of them that are not trained.
+    const auto exchange = [&](double others, std::int64_t stride, std::int64_t ranks,
+                              double images = 0, double still = 0) {
+        const double count = others + images - still;  // with gradients
+        if (ranks == 1 || count + still == 0) return;
         // What no sharing splits by layer leaves at once.
         const double whole = buckets ? buckets_of(p, count) : 1;
         const double split = buckets ? whole : exchange_pieces(p, layers);
@@ -168,18 +174,18 @@ Exchange exchange_seconds(const TransformerModel& m, const ParallelPlan& p, Comm
         }
         if (shards > 1) {
             if (trained) time(Collective::reduce_scatter, stride, shards, gradient, split);
-            time(Collective::all_gather, stride, shards, count * weight_bytes, split);
+            time(Collective::all_gather, stride, shards,
+                 others * weight_bytes + (p.zero >= 3 ? images : images - still) * bytes.weight,
+                 split);
         }
         if (shards < ranks && trained) {
             time(Collective::all_reduce, stride * shards, ranks / shards,
                  gradient / static_cast<double>(shards), whole);
         }
     };
-    const bool trained = p.adapter_rank == 0;
-    exchange(params.common, p.replica_stride(), p.replica_ranks(), trained);
-    exchange(params.routed, p.expert_stride() * p.expert, p.expert_replica_ranks() / p.expert,
-             trained);
-    if (p.zero >= 3) exchange(params.frozen, p.replica_stride(), p.replica_ranks(), false);
+    exchange(params.common, p.replica_stride(), p.replica_ranks(),
+             params.vision + params.frozen_vision, params.frozen_vision);
+    exchange(params.routed, p.expert_stride() * p.expert, p.expert_replica_ranks() / p.expert);
     return once;
 }
 
@@ -266,8 +272,8 @@ double optimizer_seconds(const TransformerModel& m, const ParallelPlan& p, const
     const RankParameters params = rank_parameters(m, p, layers);
     const double shards = static_cast<double>(p.shards());
     const double updated =
-        p.zero == 0 ? params.common + params.routed
-                    : params.common / shards +
+        p.zero == 0 ? params.common + params.vision + params.routed
+                    : (params.common + params.vision) / shards +
                           params.routed / std::max(1.0, shards / static_cast<double>(p.expert));
     return memory_seconds(gpu, updated * optimizer_traffic);
 }
@@ -302,28 +308,39 @@ LayerOutline layer_outline(const TransformerModel& m, const ParallelPlan& p, Com
             outline_of(work.backward, std::move(back))};
 }
 
-// All replicas wait for the one whose sequences have most images.
-double images_wait(const TransformerModel& m, const ParallelPlan& p, const Stage& stage) {
-    if (p.images_spread == 0 || p.images == 0) return 0;
-    const double each = stage.vision.total() / p.rank_images() /  // an image
-                        static_cast<double>(p.context);
+// All replicas wait for the one whose sequences have most images, once its first stage is the slowest.
+double images_wait(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
+                   const Pipeline& pipeline) {
+    if (p.images_spread == 0 || p.images == 0 || m.vision.layers == 0) return 0;
     const double sequences = static_cast<double>(p.global_batch) / static_cast<double>(p.data);
-    return each * p.images_spread * std::sqrt(sequences) * expected_max_normal(p.data);
+    const double most =
+        p.images_spread * std::sqrt(sequences) * expected_max_normal(p.data);  // above the mean
+    const double slack =
+        static_cast<double>(p.microbatches()) * (pipeline.slowest.total() - pipeline.first);
+    return std::max(0.0, most * image_seconds(m, p, groups) - slack);
 }
 
-// All of its layers as one.
+// All of its layers as one. A mean of images is sent as the next whole number is, in proportion.
 LayerOutline vision_outline(const TransformerModel& m, const ParallelPlan& p,
                             Communicators& groups) {
+    if (m.vision.layers == 0 || p.images == 0) return {};
+    const LayerWork work = vision_work(m, p, groups);
+    ParallelPlan whole = p;
+    whole.images = std::ceil(p.microbatch_images()) / static_cast<double>(p.microbatch);
     std::vector<CollectiveCall> calls;
     groups.note_calls(&calls);
-    const LayerWork work = vision_work(m, p, groups);
+    vision_work(m, whole, groups);
     groups.note_calls(nullptr);
-    for (CollectiveCall& call : calls) call.count *= static_cast<double>(m.vision.layers);
-    const std::vector<CollectiveCall> none;
-    const bool trained = !p.vision_frozen();
-    return {outline_of(work.forward, calls),
-            outline_of(work.recompute, trained && p.recompute == Recompute::full ? calls : none),
-            outline_of(work.backward, trained ? calls : none)};
+    for (CollectiveCall& call : calls) {
+        call.count *= static_cast<double>(m.vision.layers);
+        call.bytes *= p.images / whole.images;
+    }
+    LayerOutline out{outline_of(work.forward, calls), outline_of(work.recompute, {}),
+                     outline_of(work.backward, {})};
+    if (p.vision_frozen()) return out;
+    out.backward.calls = calls;
+    if (p.recompute == Recompute::full) out.recompute.calls = calls;
+    return out;
 }
 
 }  // namespace
@@ -411,15 +428,20 @@ CriticalPath critical_path(const TransformerModel& m, const ParallelPlan& p, Com
         for (const PathPart& part : path) mean += part.seconds;
         path.back().seconds = mean * p.jitter * expected_max_normal(p.gpus());
     }
-    path.back().seconds += images_wait(m, p, stage);
+    if (const double wait = images_wait(m, p, groups, pipeline); wait > 0) {
+        path.back().seconds += wait;
+        path.back().count = 1;
+    }
     return path;
 }
 
 double model_flops(const TransformerModel& m, const ParallelPlan& p) {
-    const double images = static_cast<double>(p.global_batch) * p.images;
+    const VisionFlops image = vision_flops(m.vision, m.hidden);
     return 3 * forward_flops_per_token(m, p.sequence_length) *
                static_cast<double>(p.global_batch * p.sequence_length) +
-           (p.vision_frozen() ? 1 : 3) * images * vision_flops_per_image(m.vision, m.hidden);
+           static_cast<double>(p.global_batch) * p.images *
+               ((p.vision_frozen() ? 1 : 3) * image.layers +
+                (p.adapter_rank > 0 ? 1 : 3) * image.projector);
 }
 
 StepTime model_step(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,

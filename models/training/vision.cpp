@@ -6,8 +6,55 @@
 
 namespace railyard {
 
+namespace {
+
+// Reports what no encoder is.
+void check_encoder(Catalogue& c, const std::string& model, const VisionEncoder& v) {
+    const auto wrong = [&](std::initializer_list<const char*> keys, const std::string& message) {
+        c.error("model", model, keys, message);
+    };
+    if (v.hidden % v.heads != 0) {
+        wrong({"vision_heads", "vision_hidden"},
+              fmt::format("a width of {} has no {} equal heads", v.hidden, v.heads));
+    }
+    if (v.merge > v.patches) {
+        wrong({"vision_merge", "vision_patches"},
+              fmt::format("an image of {} patches has no {} to put together", v.patches, v.merge));
+    }
+    if (v.positions > 0 && v.positions < v.patches) {
+        wrong({"vision_positions", "vision_patches"},
+              fmt::format("{} positions for {} patches", v.positions, v.patches));
+    }
+    if (v.window >= v.patches) {
+        wrong({"vision_window"}, "has no effect: it is all of an image");
+    }
+    if (v.full_attention_every > 0 && v.window == 0) {
+        wrong({"vision_full_attention_every"}, "has no effect without vision_window");
+    }
+    if (v.full_attention_every > v.layers) {
+        wrong({"vision_full_attention_every", "vision_layers"},
+              fmt::format("each {}th of {} layers is none", v.full_attention_every, v.layers));
+    }
+    if (v.pool && v.merge == 1) {
+        wrong({"vision_pool"}, "has no effect without vision_merge");
+    }
+}
+
+}  // namespace
+
 VisionEncoder read_vision_encoder(Catalogue& c, const std::string& model) {
-    if (!c.has("model", model, "vision_layers")) return {};
+    constexpr const char* others[] = {
+        "vision_hidden",    "vision_ffn",     "vision_heads",        "vision_glu",
+        "vision_window",    "vision_patches", "vision_patch_values", "vision_full_attention_every",
+        "vision_positions", "vision_merge",   "vision_pool",         "vision_projector"};
+    if (!c.has("model", model, "vision_layers")) {
+        for (const char* key : others) {
+            if (!c.has("model", model, key)) continue;
+            c.error("model", model, {key}, "has no effect without vision_layers");
+            return {};
+        }
+        return {};
+    }
     const auto count = [&](const char* key, std::int64_t otherwise) {
         return c.has("model", model, key) ? c.integer("model", model, key) : otherwise;
     };
@@ -28,19 +75,7 @@ VisionEncoder read_vision_encoder(Catalogue& c, const std::string& model) {
     v.merge = count("vision_merge", 1);
     v.pool = flag("vision_pool");
     v.projector = count("vision_projector", 0);
-    if (v.hidden % v.heads != 0) {
-        c.error("model", model, {"vision_heads", "vision_hidden"},
-                fmt::format("a width of {} has no {} equal heads", v.hidden, v.heads));
-    }
-    if (v.merge > v.patches) {
-        c.error(
-            "model", model, {"vision_merge", "vision_patches"},
-            fmt::format("an image of {} patches has no {} to put together", v.patches, v.merge));
-    }
-    if (v.window == 0 && v.full_attention_every > 0) {
-        c.error("model", model, {"vision_full_attention_every"},
-                "has no effect without vision_window");
-    }
+    check_encoder(c, model, v);
     return v;
 }
 
@@ -59,13 +94,13 @@ VisionParameters vision_parameters(const VisionEncoder& v, std::int64_t hidden) 
     return out;
 }
 
-double vision_flops_per_image(const VisionEncoder& v, std::int64_t hidden) {
-    if (v.layers == 0) return 0;
-    const double patches = static_cast<double>(v.patches);
-    const double width = static_cast<double>(v.hidden);
-    const double embedding = 2 * width * static_cast<double>(v.patch_values);
-    return patches * (forward_flops_per_token(vision_layers(v), v.patches) + embedding) +
-           v.tokens() * 2 * vision_parameters(v, hidden).projector;
+VisionFlops vision_flops(const VisionEncoder& v, std::int64_t hidden) {
+    if (v.layers == 0) return {};
+    const double embedding =
+        2 * static_cast<double>(v.hidden) * static_cast<double>(v.patch_values);
+    return {static_cast<double>(v.patches) *
+                (forward_flops_per_token(vision_layers(v), v.patches) + embedding),
+            v.tokens() * 2 * vision_parameters(v, hidden).projector};
 }
 
 }  // namespace railyard

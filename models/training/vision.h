@@ -8,8 +8,7 @@
 
 namespace railyard {
 
-// Layers that see an image's patches, each all of the others, and a projector from there to the decoder's
-// width. Counts, no units.
+// Layers over an image's patches, and a projector to the decoder's width. Counts, no units.
 struct VisionEncoder {
     std::int64_t layers = 0;  // 0: the model reads text alone
     std::int64_t hidden = 0;
@@ -26,7 +25,9 @@ struct VisionEncoder {
     std::int64_t projector = 0;  // width between its two matrices; 0: it has one
 
     double tokens() const { return static_cast<double>(patches) / static_cast<double>(merge); }
-    double projected_width() const { return static_cast<double>(pool ? hidden : hidden * merge); }
+    double projected_width() const {
+        return static_cast<double>(hidden) * (pool ? 1 : static_cast<double>(merge));
+    }
     bool operator==(const VisionEncoder&) const = default;
 };
 
@@ -40,6 +41,12 @@ struct VisionParameters {
 };
 // `hidden`: the decoder's.
 VisionParameters vision_parameters(const VisionEncoder& encoder, std::int64_t hidden);
-double vision_flops_per_image(const VisionEncoder& encoder, std::int64_t hidden);  // forward
+// FLOPs of an image's forward pass.
+struct VisionFlops {
+    double layers = 0;
+    double projector = 0;
+    double all() const { return layers + projector; }
+};
+VisionFlops vision_flops(const VisionEncoder& encoder, std::int64_t hidden);
 
 }  // namespace railyard

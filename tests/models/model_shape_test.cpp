@@ -162,7 +162,7 @@ TEST_CASE(
                 CHECK(rank.common > 0);
                 CHECK(rank.routed >= 0);
                 held += static_cast<double>(run.count * p.tensor) *
-                        (rank.common + rank.routed * static_cast<double>(p.expert));
+                        (rank.common + rank.vision + rank.routed * static_cast<double>(p.expert));
             }
             CHECK(held == doctest::Approx(parameter_count(m)).epsilon(1e-9));
             const std::vector<MemoryUse> uses = memory_per_gpu(m, p, bytes, gpu);

@@ -207,6 +207,7 @@ ParallelPlan plan_of(Inputs& in, const TransformerModel& model, const Gpu& gpu) 
     const std::int64_t microbatches =
         in.has("microbatches") ? in.count("microbatches") : plan.pipeline;
     plan.global_batch = microbatches * plan.data * plan.microbatch;
+    plan.images = in.number("images", Bound::non_negative);
     in.check();
     check_plan(model, plan);
     return plan;
@@ -225,6 +226,8 @@ int calc_memory(const std::vector<std::string>& arguments) {
     line.add()("microbatches", po::value<std::string>(),
                "Microbatches per replica and step (default: pipeline)")(
         "sequence-length", po::value<std::string>(), "Tokens (default: the model's)")(
+        "images", po::value<std::string>()->default_value("0"),
+        "Images of a sequence, of a model that looks at them")(
         "zero", po::value<std::string>()->default_value("1"), "ZeRO stage, 0 to 3")(
         "recompute", po::value<std::string>()->default_value("selective"),
         "none, selective, elementwise or full")(
@@ -301,9 +304,10 @@ int calc_time(const std::vector<std::string>& arguments) {
         fmt::print(
             "with attention over {} tokens, as a run's MFU counts it:\n"
             "FLOPs = 3 x forward FLOPs of a token x tokens\n"
-            "      = 3 x {:.4g} x {:.6g} = {:.4g}, {:.4g} day\n",
+            "      = 3 x {:.4g} x {:.6g} = {:.4g}, {:.4g} day\n{}",
             model.sequence_length, forward, tokens, 3 * forward * tokens,
-            3 * forward * tokens / rate / 86400);
+            3 * forward * tokens / rate / 86400,
+            model.vision.layers > 0 ? "of text alone: images cost more\n" : "");
     }
     return exit_ok;
 }

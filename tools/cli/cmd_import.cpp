@@ -48,6 +48,9 @@ ImportOptions options_of(const po::variables_map& values, std::vector<std::strin
     }
     if (values.count("image-patches")) {
         options.image_patches = values["image-patches"].as<std::int64_t>();
+        if (*options.image_patches < 1 || *options.image_patches > 1'000'000) {
+            throw ScenarioError("--image-patches: expected a number of patches");
+        }
     }
     options.nic = text_of(values, "nic");
     if (values.count("hosts")) {

@@ -318,8 +318,8 @@ void print_comparison(const Comparison& c) {
         "goodput", "ettr", "mfu", "mfu_step", "tokens", "tokens_per_day", "steps", "wall_time",
         "step_time", "interruptions", "recovery_per_interruption", "checkpoint_stall_time",
         // of many jobs
-        "utilisation", "occupancy", "jobs_completed", "jobs_unfinished", "wait_mean", "wait_p95",
-        "jct_mean", "jct_p95", "bounded_slowdown_mean", "preemptions"};
+        "utilisation", "occupancy", "jobs_completed", "wait_mean", "wait_p95", "jct_mean",
+        "jct_p95", "bounded_slowdown_mean", "preemptions"};
     print_metrics(c, ArmTable(c, ""), [&](const MetricSummary& m) {
         return (m.name == c.decided_by.metric && !unit_of(m.name).starts_with("USD")) ||
                std::find(headline.begin(), headline.end(), m.name) != headline.end();

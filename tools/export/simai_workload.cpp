@@ -140,7 +140,7 @@ std::string SimaiWorkload::text() {
     exchange(CallPurpose::gradients, "grad_param_comm", "moe_grad_norm2");
     row(simai_row("grad_param_compute", 0, {}, stage_->optimizer_s, {}, {}));
     for (std::int64_t microbatch = 0; microbatch < p_.microbatches(); ++microbatch) {
-        if (stage_->run.layers.vision) layer("vision_encoder", outline.vision);
+        if (stage_->run.layers.vision && p_.images > 0) layer("vision_encoder", outline.vision);
         for (std::int64_t i = 0; i < layers(); ++i) {
             const LayerKind kind = s_.model.layer(i);
             layer(fmt::format("{}{}", kind.experts() ? "moelayer" : "layer", i),

@@ -11,26 +11,50 @@ namespace railyard {
 
 namespace {
 
-// What a model_type does with the patches, as remembered of its class.
+// What a model_type does with the patches, as remembered of its class. Keys; null: the class has none.
 struct VisionFamily {
     const char* type;
-    bool any_size = false;   // an image keeps its size
-    bool positions = false;  // learned ones
+    const char* layers = "num_hidden_layers";
+    const char* hidden = "hidden_size";
+    const char* heads = "num_attention_heads";
+    const char* ffn = "intermediate_size";  // "mlp_ratio": so many times its width
+    const char* merged_side = nullptr;      // patches along each side of a token
+    const char* downsampled = nullptr;      // of the whole file: tokens along a side over patches
+    const char* pooled = nullptr;  // of the whole file: tokens of an image, means of patches
+    bool any_size = false;         // an image keeps its size
+    bool positions = false;        // learned ones
     std::int64_t more_positions = 0;
     bool gated = false;
-    std::int64_t frames = 1;       // in a patch
-    const char* tokens = nullptr;  // key: tokens of an image, each the mean of its patches
+    bool frames = false;  // a patch has so many: temporal_patch_size
     bool own_inner =
-        false;  // its projector's inner width is that of what it reads, else the decoder's
-    bool projects = true;  // its projector has two matrices
+        false;  // the projector is as wide inside as what it reads, else as the decoder
+    bool two_matrices = true;  // in the projector
 };
+
+constexpr VisionFamily qwen(const char* type, const char* hidden, const char* ffn, bool gated) {
+    return {.type = type,
+            .layers = "depth",
+            .hidden = hidden,
+            .heads = "num_heads",
+            .ffn = ffn,
+            .merged_side = "spatial_merge_size",
+            .any_size = true,
+            .gated = gated,
+            .frames = true,
+            .own_inner = true};
+}
+constexpr VisionFamily internvl(const char* type) {
+    return {
+        .type = type, .downsampled = "downsample_ratio", .positions = true, .more_positions = 1};
+}
+
 constexpr VisionFamily vision_families[] = {
-    {.type = "qwen2_vl", .any_size = true, .frames = 2, .own_inner = true},
-    {.type = "qwen2_5_vl", .any_size = true, .gated = true, .frames = 2, .own_inner = true},
-    {.type = "gemma3", .positions = true, .tokens = "mm_tokens_per_image", .projects = false},
+    qwen("qwen2_vl", "embed_dim", "mlp_ratio", false),
+    qwen("qwen2_5_vl", "hidden_size", "intermediate_size", true),
+    {.type = "gemma3", .pooled = "mm_tokens_per_image", .positions = true, .two_matrices = false},
     {.type = "llava", .positions = true, .more_positions = 1},
-    {.type = "internvl_chat", .positions = true, .more_positions = 1},
-    {.type = "internvl", .positions = true, .more_positions = 1},
+    internvl("internvl_chat"),
+    internvl("internvl"),
 };
 
 class Vision {
@@ -41,28 +65,28 @@ class Vision {
     std::string add(std::optional<std::int64_t> image_patches);
 
   private:
-    // The first of these keys that the encoder has; nullptr, and noted as missing, where it has none.
-    const Member* need(std::initializer_list<const char*> keys);
-    std::int64_t need_count(std::initializer_list<const char*> keys) {
-        const Member* found = need(keys);
-        return found != nullptr ? found->value.integer : 0;
+    // A whole number above 0 of the encoder, or of the whole file; 0, and noted as wrong, where it is none.
+    // A list of equal ones is one.
+    std::int64_t count(const char* key, bool of_file = false);
+    std::int64_t copy(const char* ours, const char* key) {
+        const std::int64_t found = count(key);
+        whole(ours, found, origin(key));
+        return found;
     }
-    void copy(const char* ours, std::initializer_list<const char*> keys) {
-        if (const Member* found = need(keys)) {
-            rows_.push_back({ours, found->value.integer, origin(*found)});
-        }
-    }
-    std::string origin(const Member& found) const {
-        return fmt::format("{}:{}: {}", file_, found.value.at.line, found.key);
+    std::string origin(const char* key) const {
+        const Value* found = encoder_->find(key);
+        if (found == nullptr) found = root_.find(key);
+        return found != nullptr ? fmt::format("{}:{}: {}", file_, found->at.line, key)
+                                : fmt::format("{}: {}", file_, key);
     }
     void whole(const char* ours, std::int64_t value, std::string from) {
         rows_.push_back({ours, value, std::move(from)});
     }
-    void add_layers(const VisionFamily& family);
     void add_windows(std::int64_t patch);
-    void add_image(const VisionFamily& family, std::int64_t patch,
-                   std::optional<std::int64_t> image_patches);
     std::int64_t merged(const VisionFamily& family, std::int64_t patches);
+    void wrong(const char* key, const char* what) {
+        if (why_.empty()) why_ = fmt::format("{} {}", origin(key), what);
+    }
 
     struct Row {
         const char* key;
@@ -75,78 +99,60 @@ class Vision {
     ImportedPart& part_;
     const Value* encoder_ = nullptr;
     std::vector<Row> rows_;
-    std::string missing_;
+    std::string why_;
 };
 
-const Member* Vision::need(std::initializer_list<const char*> keys) {
-    for (const char* key : keys) {
-        const auto found = std::ranges::find(encoder_->members, key, &Member::key);
-        if (found != encoder_->members.end() && found->value.kind == Value::Kind::integer &&
-            found->value.integer > 0) {
-            return &*found;
+std::int64_t Vision::count(const char* key, bool of_file) {
+    constexpr std::int64_t most = 1'000'000;
+    const Value* found = (of_file ? root_ : *encoder_).find(key);
+    if (found != nullptr && !found->items.empty() &&
+        std::ranges::all_of(found->items, [&](const Value& each) {
+            return each.integer == found->items.front().integer;
+        })) {
+        found = &found->items.front();
+    }
+    if (found != nullptr && found->kind == Value::Kind::integer && found->integer > 0 &&
+        found->integer <= most) {
+        return found->integer;
+    }
+    wrong(key, found == nullptr ? "is missing" : "is no whole number that it could be");
+    return 0;
+}
+
+// Some layers see windows, each so many-th sees all.
+void Vision::add_windows(std::int64_t patch) {
+    constexpr const char* key = "fullatt_block_indexes";
+    const Value* full = encoder_->find(key);
+    if (full == nullptr || patch == 0) return;
+    const std::int64_t every = full->items.empty() ? 0 : full->items.front().integer + 1;
+    for (std::size_t i = 0; i < full->items.size(); ++i) {
+        if (full->items[i].integer + 1 != every * static_cast<std::int64_t>(i + 1)) {
+            return wrong(key, "is not each so many-th layer");
         }
     }
-    if (missing_.empty()) missing_ = fmt::format("vision_config has no {}", *keys.begin());
-    return nullptr;
-}
-
-void Vision::add_layers(const VisionFamily& family) {
-    copy("vision_layers", {"num_hidden_layers", "depth"});
-    copy("vision_hidden", {"embed_dim", "hidden_size"});
-    if (const Value* ratio = encoder_->find("mlp_ratio")) {
-        whole("vision_ffn",
-              std::llround(ratio->real *
-                           static_cast<double>(need_count({"embed_dim", "hidden_size"}))),
-              fmt::format("{}:{}: mlp_ratio", file_, ratio->at.line));
-    } else {
-        copy("vision_ffn", {"intermediate_size"});
-    }
-    copy("vision_heads", {"num_attention_heads", "num_heads"});
-    const std::int64_t patch = need_count({"patch_size"});
-    whole("vision_patch_values", 3 * family.frames * patch * patch,
-          fmt::format("{}: patch_size, 3 colours{}", file_, family.frames > 1 ? ", 2 frames" : ""));
-    add_windows(patch);
-}
-
-void Vision::add_windows(std::int64_t patch) {
-    const Value* full = encoder_->find("fullatt_block_indexes");
-    if (full == nullptr || full->items.empty() || patch == 0) return;
-    const std::int64_t side = need_count({"window_size"}) / patch;
-    whole("vision_window", side * side, fmt::format("{}: window_size / patch_size", file_));
-    whole("vision_full_attention_every", full->items.front().integer + 1,
-          fmt::format("{}:{}: fullatt_block_indexes", file_, full->at.line));
+    if (every <= 0) return wrong(key, "is no list of layers");
+    const std::int64_t side = count("window_size") / patch;
+    whole("vision_window", side * side, origin("window_size"));
+    whole("vision_full_attention_every", every, origin(key));
 }
 
 // Patches that become one token.
 std::int64_t Vision::merged(const VisionFamily& family, std::int64_t patches) {
-    if (family.tokens != nullptr) {
-        const Value* tokens = root_.find(family.tokens);
-        return tokens != nullptr && tokens->integer > 0 ? patches / tokens->integer : 1;
+    if (family.pooled != nullptr) {
+        const std::int64_t tokens = count(family.pooled, true);
+        return tokens > 0 ? std::max<std::int64_t>(1, patches / tokens) : 1;
     }
-    if (const Value* ratio = root_.find("downsample_ratio")) {
-        return ratio->real > 0 ? std::llround(1 / (ratio->real * ratio->real)) : 1;
+    if (family.downsampled != nullptr) {
+        const Value* ratio = root_.find(family.downsampled);
+        if (ratio != nullptr && ratio->real > 0.05 && ratio->real <= 1) {
+            return std::llround(1 / (ratio->real * ratio->real));
+        }
+        wrong(family.downsampled, "is no share of the patches along a side");
+        return 1;
     }
-    const Value* side = encoder_->find("spatial_merge_size");
-    return side != nullptr ? side->integer * side->integer : 1;
-}
-
-void Vision::add_image(const VisionFamily& family, std::int64_t patch,
-                       std::optional<std::int64_t> image_patches) {
-    std::int64_t patches = image_patches.value_or(0);
-    std::string from = "--image-patches";
-    if (!image_patches) {
-        const std::int64_t size = need_count({"image_size"});
-        patches = patch > 0 ? (size / patch) * (size / patch) : 0;
-        from = fmt::format("{}: (image_size / patch_size)^2", file_);
-    }
-    whole("vision_patches", patches, from);
-    if (family.positions) whole("vision_positions", patches + family.more_positions, from);
-    const std::int64_t merge = merged(family, patches);
-    if (merge > 1) whole("vision_merge", merge, fmt::format("every {}, or its file", family.type));
-    if (!family.projects) return;
-    const std::int64_t inner =
-        family.own_inner ? merge * need_count({"embed_dim", "hidden_size"}) : hidden_;
-    whole("vision_projector", inner, fmt::format("as every {}", family.type));
+    if (family.merged_side == nullptr) return 1;
+    const std::int64_t side = count(family.merged_side);
+    return side * side;
 }
 
 std::string Vision::add(std::optional<std::int64_t> image_patches) {
@@ -159,16 +165,50 @@ std::string Vision::add(std::optional<std::int64_t> image_patches) {
     if (family == nullptr || encoder_ == nullptr || encoder_->kind != Value::Kind::table) {
         return "its other part is not known here";
     }
-    add_layers(*family);
-    if (missing_.empty() && family->any_size && !image_patches) {
+    copy("vision_layers", family->layers);
+    const std::int64_t width = copy("vision_hidden", family->hidden);
+    if (std::string_view(family->ffn) == "mlp_ratio") {
+        whole("vision_ffn", count("mlp_ratio") * width, origin("mlp_ratio"));
+    } else {
+        copy("vision_ffn", family->ffn);
+    }
+    copy("vision_heads", family->heads);
+    const std::int64_t patch = count("patch_size");
+    const std::int64_t colours = encoder_->find("in_chans") ? count("in_chans") : 3;
+    const std::int64_t frames = family->frames ? count("temporal_patch_size") : 1;
+    whole("vision_patch_values", colours * frames * patch * patch, origin("patch_size"));
+    add_windows(patch);
+    if (why_.empty() && family->any_size && !image_patches) {
         return "its images keep their size, and --image-patches would say it";
     }
-    add_image(*family, need_count({"patch_size"}), family->any_size ? image_patches : std::nullopt);
-    if (!missing_.empty()) return missing_;
-    for (const Row& row : rows_) part_.whole(row.key, row.value, row.from);
+    if (!family->any_size && image_patches) {
+        return fmt::format("--image-patches means nothing for {}, whose images have one size",
+                           family->type);
+    }
+    std::int64_t patches = image_patches.value_or(0);
+    std::string from = "--image-patches";
+    if (!image_patches) {
+        const std::int64_t size = count("image_size");
+        patches = patch > 0 ? (size / patch) * (size / patch) : 0;
+        from = origin("image_size");
+    }
+    whole("vision_patches", patches, from);
+    if (family->positions) whole("vision_positions", patches + family->more_positions, from);
+    const std::int64_t merge = merged(*family, patches);
     const std::string every = fmt::format("every {}", family->type);
+    if (merge > 1) {
+        const char* key = family->pooled        ? family->pooled
+                          : family->downsampled ? family->downsampled
+                                                : family->merged_side;
+        whole("vision_merge", merge, origin(key));
+    }
+    if (family->two_matrices) {
+        whole("vision_projector", family->own_inner ? merge * width : hidden_, every);
+    }
+    if (!why_.empty()) return why_;
+    for (const Row& row : rows_) part_.whole(row.key, row.value, row.from);
     if (family->gated) part_.value("vision_glu", "true", every);
-    if (family->tokens != nullptr) part_.value("vision_pool", "true", every);
+    if (family->pooled != nullptr) part_.value("vision_pool", "true", every);
     part_.left_out("how many images a sequence has: job.parallel.images");
     return {};
 }
@@ -180,6 +220,7 @@ void add_vision(const Value& root, const std::string& file,
                 ImportedPart& part) {
     const std::string why = Vision(root, file, hidden, part).add(image_patches);
     if (why.empty()) return;
+    if (image_patches) throw ScenarioError("--image-patches: " + why);
     part.note("The model has more than text; this is its text part alone: {}.", why);
 }
 
