@@ -183,7 +183,7 @@ Value convert(const toml::node& node) {
                                                static_cast<int>(key_at.column)};
             }
         }
-        std::stable_sort(out.members.begin(), out.members.end(), [](const auto& a, const auto& b) {
+        std::ranges::stable_sort(out.members, [](const auto& a, const auto& b) {
             return std::pair(a.value.at.line, a.value.at.column) <
                    std::pair(b.value.at.line, b.value.at.column);
         });
@@ -389,7 +389,7 @@ void apply_setting(Document& document, std::string_view setting, Diagnostics& di
         return;
     }
     const std::string_view name = setting.substr(0, equals);
-    const auto deep = static_cast<std::size_t>(std::count(name.begin(), name.end(), '.'));
+    const auto deep = static_cast<std::size_t>(std::ranges::count(name, '.'));
     if (deep > depth_max) {
         diagnostics.error("--set", {}, "",
                           fmt::format("the key has {} dots, and {} is the most", deep, depth_max));
@@ -446,13 +446,13 @@ const Value& ValueReader::unwrap(const Value& value, const std::string& path) {
         "value", "class", "source", "note", "low", "high", "seed", "seed_source", "recalled"};
     static const std::vector<std::string> classes = {"datasheet", "paper", "seed", "estimate"};
     for (const auto& [key, member] : value.members) {
-        if (std::find(members.begin(), members.end(), key) == members.end()) {
+        if (std::ranges::find(members, key) == members.end()) {
             error(member.at, path + "." + key, "unknown key in a value with a source",
                   suggest(key, members));
         }
     }
     const Value* kind = value.find("class");
-    if (kind != nullptr && std::find(classes.begin(), classes.end(), kind->text) == classes.end()) {
+    if (kind != nullptr && std::ranges::find(classes, kind->text) == classes.end()) {
         error(kind->at, path + ".class", fmt::format("unknown class, found {}", kind->describe()),
               suggest(kind->text, classes));
     }
@@ -538,7 +538,7 @@ std::optional<Quantity> ValueReader::quantity(const Value& outer, const std::str
               fmt::format("{}, found {}, which {}", expected, value.describe(), why));
         return std::nullopt;
     }
-    if (std::find(wanted.begin(), wanted.end(), q->dimension) == wanted.end()) {
+    if (std::ranges::find(wanted, q->dimension) == wanted.end()) {
         error(value.at, path,
               fmt::format("{}, found {}, which is {}", expected, value.describe(),
                           dimension_name(q->dimension)),
@@ -625,7 +625,7 @@ Position Section::at(std::string_view key) const {
 }
 
 void Section::know(const char* key) {
-    if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.emplace_back(key);
+    if (std::ranges::find(known_, key) == known_.end()) known_.emplace_back(key);
     if (!no_effect_.empty() && has(key)) warning(key, "has no effect " + no_effect_);
 }
 
@@ -741,7 +741,7 @@ void Section::read(const char* key, std::vector<std::string>& out, const char* d
     const Value* value = take(key, "a list of names", shown(rules, "none"), doc, rules.required);
     if (value == nullptr) return;
     const bool texts = value->kind == Value::Kind::array && !value->items.empty() &&
-                       std::all_of(value->items.begin(), value->items.end(), [](const Value& item) {
+                       std::ranges::all_of(value->items, [](const Value& item) {
                            return item.kind == Value::Kind::string;
                        });
     if (!texts) {
@@ -841,7 +841,7 @@ void Section::choose(const char* key, int& out, const std::vector<std::string>& 
         take(key, fmt::format("one of {}", fmt::join(words, ", ")),
              words[static_cast<std::size_t>(out)], doc, false, {Bound::any, {}, &words});
     if (value == nullptr) return;
-    const auto found = std::find(words.begin(), words.end(), value->text);
+    const auto found = std::ranges::find(words, value->text);
     if (value->kind != Value::Kind::string || found == words.end()) {
         reader_.error(
             value->at, path(key),
@@ -859,7 +859,7 @@ void Section::name(const char* key, std::string& out, const std::vector<std::str
              rules.required, {Bound::any, {}, &names});
     if (value == nullptr) return;
     if (value->kind != Value::Kind::string ||
-        std::find(names.begin(), names.end(), value->text) == names.end()) {
+        std::ranges::find(names, value->text) == names.end()) {
         reader_.error(value->at, path(key),
                       fmt::format("expected the name of {}, found {}", what, value->describe()),
                       value->kind == Value::Kind::string ? suggest(value->text, names) : "");
@@ -889,7 +889,7 @@ void Section::warning(std::string_view key, std::string message, std::string hel
 void Section::finish() {
     if (table_ == nullptr) return;
     for (const auto& [key, value] : table_->members) {
-        if (std::find(known_.begin(), known_.end(), key) == known_.end()) {
+        if (std::ranges::find(known_, key) == known_.end()) {
             reader_.error(value.at, path(key), "unknown key", suggest(key, known_));
         }
     }

@@ -35,16 +35,17 @@ void Diagnostics::raise_if_any() const {
     // What has no line comes first, then file by file.
     std::vector<std::string> files;
     const auto place = [&](const Diagnostic& d) {
-        const auto found = std::find(files.begin(), files.end(), d.file);
+        const auto found = std::ranges::find(files, d.file);
         const auto file = d.at.line == 0 ? 0 : 1 + (found - files.begin());
         return std::tuple(file, d.at.line, d.at.column);
     };
     for (const Diagnostic& d : errors_) {
-        if (std::find(files.begin(), files.end(), d.file) == files.end()) files.push_back(d.file);
+        if (std::ranges::find(files, d.file) == files.end()) files.push_back(d.file);
     }
     std::vector<Diagnostic> in_file_order = errors_;
-    std::stable_sort(in_file_order.begin(), in_file_order.end(),
-                     [&](const Diagnostic& a, const Diagnostic& b) { return place(a) < place(b); });
+    std::ranges::stable_sort(in_file_order, [&](const Diagnostic& a, const Diagnostic& b) {
+        return place(a) < place(b);
+    });
     throw ScenarioError(std::move(in_file_order));
 }
 

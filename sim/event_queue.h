@@ -20,7 +20,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "sim/check.h"
@@ -191,7 +190,7 @@ class EventQueue {
             Bucket& bucket = rung.buckets[rung.next++];
             if (bucket.size() <= sorted_at_once || rung.shift == 0) {
                 bottom_.swap(bucket);
-                std::sort(bottom_.begin(), bottom_.end(), later);
+                std::ranges::sort(bottom_, later);
                 return;
             }
             crowded_.swap(bucket);

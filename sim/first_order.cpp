@@ -111,7 +111,7 @@ std::vector<std::vector<double>> resampled_indices(const MatrixXd& x, const Vect
         const std::vector<double> index = indices(of_sample);
         for (std::size_t i = 0; i < inputs; ++i) out[i].push_back(index[i]);
     }
-    for (std::vector<double>& values : out) std::sort(values.begin(), values.end());
+    for (std::vector<double>& values : out) std::ranges::sort(values);
     return out;
 }
 

@@ -71,10 +71,10 @@ Value Includes::load(std::string_view text, const std::string& name) {
 }
 
 bool Includes::is_list_of_files(const Value& value) {
-    const bool files = value.kind == Value::Kind::array &&
-                       std::all_of(value.items.begin(), value.items.end(), [](const Value& item) {
-                           return item.kind == Value::Kind::string && !item.text.empty();
-                       });
+    const bool files =
+        value.kind == Value::Kind::array && std::ranges::all_of(value.items, [](const Value& item) {
+            return item.kind == Value::Kind::string && !item.text.empty();
+        });
     if (!files) {
         error(value, key, "expected a list of files", "include = [\"cluster.toml\"]");
     }
@@ -84,12 +84,12 @@ bool Includes::is_list_of_files(const Value& value) {
 void Includes::add_part(Value& parts, const Value& named, const std::string& by) {
     const std::string file = file_beside(named, by);
     const std::filesystem::path whole = std::filesystem::weakly_canonical(file);
-    if (std::find(open_.begin(), open_.end(), whole) != open_.end()) {
+    if (std::ranges::find(open_, whole) != open_.end()) {
         return error(named, key, fmt::format("{} includes itself in the end", file),
                      "what two files need goes into a third");
     }
     // What several parts need is there once.
-    if (std::find(read_.begin(), read_.end(), whole) != read_.end()) return;
+    if (std::ranges::find(read_, whole) != read_.end()) return;
     read_.push_back(whole);
     try {
         const std::string text = read_file(file);

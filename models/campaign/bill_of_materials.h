@@ -1,7 +1,6 @@
 #pragma once
 // What a scenario's cluster is made of: what `railyard topo` prints and what [cost] pays for.
 
-#include <string>
 #include <vector>
 
 #include "models/campaign/scenario.h"

@@ -82,8 +82,8 @@ void add_object_store_costs(const Scenario& s, const PlaceUse& use, MetricList& 
 }
 
 const CostMetric* cost_metric(std::string_view name) {
-    const auto* found = std::find_if(cost_metrics.begin(), cost_metrics.end(),
-                                     [&](const CostMetric& m) { return m.name == name; });
+    const auto* found =
+        std::ranges::find_if(cost_metrics, [&](const CostMetric& m) { return m.name == name; });
     return found == cost_metrics.end() ? nullptr : found;
 }
 
@@ -167,7 +167,7 @@ PairedComparison compare_money(const CostedReplicas& of_a, const CostedReplicas&
     out.mean_b = metric.of(b.typical);
     out.difference = out.mean_b - out.mean_a;
     out.pairs_to_settle.reset();  // more replicas do not make a price more certain
-    std::sort(differences.begin(), differences.end());
+    std::ranges::sort(differences);
     out.interval = widened({sorted_quantile(differences, (1 - confidence) / 2),
                             sorted_quantile(differences, (1 + confidence) / 2)},
                            out.difference, open_by_network(of_a, of_b, confidence));

@@ -39,7 +39,7 @@ Duration to_duration(Picoseconds t) {
 // Whether a flow waits for the NIC at the end of these links: what goes to it does, and where there are
 // credits the acknowledgements of what it sends.
 bool waits_for(const PacketFlow& flow, const std::vector<LinkId>& links, FlowControl control) {
-    return std::any_of(links.begin(), links.end(), [&](LinkId link) {
+    return std::ranges::any_of(links, [&](LinkId link) {
         return flow.path.back() == link ||
                (control == FlowControl::credits && flow.path.front() == reverse_link(link));
     });
@@ -346,7 +346,7 @@ void FailureReader::settle(Section& failures, double scale, std::optional<Durati
         cause.rate_per_job.per_second *= scale;
         cause.life.rate.per_second *= scale;
         if (detection && !cause.storm && !cause.silent) cause.detection = *detection;
-        if (std::find(seen.begin(), seen.end(), cause.name) != seen.end()) {
+        if (std::ranges::find(seen, cause.name) != seen.end()) {
             failures.error("cause", fmt::format("the cause '{}' appears twice", cause.name));
         }
         seen.push_back(cause.name);

@@ -70,7 +70,7 @@ std::vector<NetworkDraw> draw_networks(const Scenario& s) {
 }
 
 void drop_equal_draws(std::vector<NetworkDraw>& draws) {
-    const bool equal = std::all_of(draws.begin(), draws.end(), [&](const NetworkDraw& draw) {
+    const bool equal = std::ranges::all_of(draws, [&](const NetworkDraw& draw) {
         return draw.step.duration() == draws[0].step.duration() &&
                draw.step.exposed_communication == draws[0].step.exposed_communication;
     });
@@ -95,8 +95,8 @@ const NetworkDraw* usual_draw(const Scenario& s) {
 std::size_t middle_of(std::span<const double> values) {
     std::vector<std::size_t> order(values.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+    std::ranges::stable_sort(order,
+                             [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
     return order[(order.size() - 1) / 2];
 }
 

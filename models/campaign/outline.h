@@ -61,7 +61,7 @@ class Outline {
     template <class Is>
     bool any_of(std::initializer_list<const char*> list, Is is) const {
         const Value* values = find(list);
-        return values && std::any_of(values->items.begin(), values->items.end(), is);
+        return values && std::ranges::any_of(values->items, is);
     }
 
     const Value* root_;

@@ -90,8 +90,8 @@ class PacketRates final : public NetworkModel {
 
     // The slowest stream's as said above; the others' in proportion to when they end.
     static std::vector<double> rates_between(const Measurement& half, const Measurement& whole) {
-        const double end = *std::max_element(whole.seconds.begin(), whole.seconds.end());
-        const double half_end = *std::max_element(half.seconds.begin(), half.seconds.end());
+        const double end = *std::ranges::max_element(whole.seconds);
+        const double half_end = *std::ranges::max_element(half.seconds);
         std::vector<double> rates;
         for (std::size_t i = 0; i < whole.bytes.size(); ++i) {
             const double share = (whole.bytes[i] - half.bytes[i]) * end / whole.seconds[i];
@@ -101,8 +101,8 @@ class PacketRates final : public NetworkModel {
     }
 
     static double change_of_slowest(const std::vector<double>& a, const std::vector<double>& b) {
-        const double slowest_a = *std::min_element(a.begin(), a.end());
-        const double slowest_b = *std::min_element(b.begin(), b.end());
+        const double slowest_a = *std::ranges::min_element(a);
+        const double slowest_b = *std::ranges::min_element(b);
         return std::abs(slowest_a - slowest_b) / slowest_b;
     }
 
@@ -152,8 +152,7 @@ class PacketRates final : public NetworkModel {
             out.so_far.push_back(
                 rate_so_far(of_stream[i], i == 0 ? 0 : until[i - 1], until[i], *result));
         }
-        const bool none = std::any_of(out.so_far.begin(), out.so_far.end(),
-                                      [](double rate) { return !(rate > 0); });
+        const bool none = std::ranges::any_of(out.so_far, [](double rate) { return !(rate > 0); });
         if (result->failures > 0 || none) {
             throw ScenarioError(
                 fmt::format("{} did not come through ({} of {} messages failed)", who(streams),

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <set>
 
@@ -594,8 +593,8 @@ void ScenarioReader::read_trace(Section& job) {
 // Throws NoPath when dead cables part two ranks that have to talk, whatever the step's fidelity.
 void ScenarioReader::reach_all_ranks() {
     const std::vector<Link>& links = s_.networks[0].topology.links();
-    const bool cut = std::any_of(links.begin(), links.end(),
-                                 [](const Link& link) { return link.bytes_per_s == 0; });
+    const bool cut =
+        std::ranges::any_of(links, [](const Link& link) { return link.bytes_per_s == 0; });
     if (!cut || has(changes_.without, LossCause::network) || s_.gpus() > flow_gpus_max) return;
     steps_of(s_, Fidelity::flow, nullptr).step(s_.plan);
 }
@@ -689,11 +688,9 @@ void ScenarioReader::check_world() {
         top_.error("storage", "no job saves or reads there: that its parts fail has no effect",
                    "leave out storage.failures, or give [jobs.kind.checkpoint]");
     }
-    if (!run_duration_given_ && std::any_of(s_.world->sources.begin(), s_.world->sources.end(),
-                                            [](const JobSource& source) {
-                                                return source.rate.per_second > 0 &&
-                                                       source.count > 10'000'000;
-                                            })) {
+    if (!run_duration_given_ && std::ranges::any_of(s_.world->sources, [](const JobSource& source) {
+            return source.rate.per_second > 0 && source.count > 10'000'000;
+        })) {
         top_.error("run", "nothing ends this campaign: jobs come for ever",
                    "give run.duration, or a count to each [[jobs.kind]]");
     }

@@ -38,8 +38,7 @@ std::shared_ptr<const WorldScenario> world_with_failures(const WorldScenario& wo
     if (scenario.slow_parts.empty()) return out;
     out->spec.search = scenario.job.recovery.search;
     out->spec.slowdowns = scenario.given_slowdowns;
-    const bool any_without_model =
-        std::find(out->models.begin(), out->models.end(), nullptr) != out->models.end();
+    const bool any_without_model = std::ranges::find(out->models, nullptr) != out->models.end();
     for (std::size_t k = 0; k < out->models.size(); ++k) {
         if (out->models[k] == nullptr) continue;
         WorldJobKind& kind = out->spec.kinds[k];

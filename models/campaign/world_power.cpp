@@ -1,7 +1,6 @@
 #include "models/campaign/world_power.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 namespace railyard {

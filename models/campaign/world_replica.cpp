@@ -21,7 +21,7 @@ namespace {
 
 // Mean, median and 95th percentile.
 void add_distribution(const std::string& name, std::vector<double> values, MetricList& out) {
-    std::sort(values.begin(), values.end());
+    std::ranges::sort(values);
     const double sum = std::accumulate(values.begin(), values.end(), 0.0);
     const auto at = [&](double p) {
         if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
@@ -72,8 +72,8 @@ void add_counts(const WorldOutcome& outcome, MetricList& out) {
     out.count("jobs_waiting", outcome.waiting);
     for (const JobEnd how : ends) {
         out.count(fmt::format("jobs_{}", job_end_name(how)),
-                  std::count_if(runs.begin(), runs.end(),
-                                [how](const WorldJobRun& r) { return r.over && r.how == how; }));
+                  std::ranges::count_if(
+                      runs, [how](const WorldJobRun& r) { return r.over && r.how == how; }));
     }
     std::int64_t interruptions = 0;
     for (const WorldJobRun& run : runs) interruptions += run.interruptions;
@@ -330,8 +330,8 @@ void note_ending(const WorldRunResult& r, bool bounded, ReplicaResult& result) {
     if (r.ended == CampaignEngine::Outcome::limit) {
         result.ending = Ending::limit;
     } else if (!bounded && r.ended == CampaignEngine::Outcome::drained) {
-        const auto waiting = std::count_if(r.outcome.runs.begin(), r.outcome.runs.end(),
-                                           [](const WorldJobRun& j) { return !j.over; });
+        const auto waiting =
+            std::ranges::count_if(r.outcome.runs, [](const WorldJobRun& j) { return !j.over; });
         if (waiting > 0) {
             result.ending = Ending::stuck;
             result.stuck_report =

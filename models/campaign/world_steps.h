@@ -1,7 +1,6 @@
 #pragma once
 // What a step of a model takes on the nodes that a job has got.
 
-#include <functional>
 #include <memory>
 
 #include "models/campaign/scenario.h"

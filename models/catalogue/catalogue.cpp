@@ -343,8 +343,8 @@ void Catalogue::warn_of_unread_overrides() {
 
 void Catalogue::error(std::string_view kind, std::string_view name,
                       std::initializer_list<const char*> keys, std::string message) {
-    const auto given = std::find_if(keys.begin(), keys.end(),
-                                    [&](const char* key) { return changed(kind, name, key); });
+    const auto given =
+        std::ranges::find_if(keys, [&](const char* key) { return changed(kind, name, key); });
     const Found found = find(kind, name, given != keys.end() ? *given : *keys.begin());
     reader_.error(found.value->at, found.path, std::move(message));
 }

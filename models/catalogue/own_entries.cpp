@@ -115,8 +115,8 @@ const Value& nearest(const std::vector<const Value*>& ours, const Value& given) 
 }
 
 bool all_whole(const std::vector<const Value*>& ours) {
-    return std::all_of(ours.begin(), ours.end(),
-                       [](const Value* each) { return inner(*each).kind == Value::Kind::integer; });
+    return std::ranges::all_of(
+        ours, [](const Value* each) { return inner(*each).kind == Value::Kind::integer; });
 }
 
 // A scenario writes a version with its dot, "nemo_25.09"; the catalogue can't.
@@ -288,7 +288,7 @@ void OwnEntries::start_like(ValueReader& reader, Entry& entry, const Value& like
         entry.value = *built_in;
         entry.root = id_of(entry.kind, like.text);
     } else {
-        const auto base = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& each) {
+        const auto base = std::ranges::find_if(entries_, [&](const Entry& each) {
             return each.kind == entry.kind && each.name == like.text;
         });
         if (base == entries_.end()) {
@@ -345,12 +345,11 @@ void OwnEntries::check_value(ValueReader& reader, const Entry& entry, const std:
     const std::string path = path_of(entry.kind, entry.name, key);
     const std::vector<const Value*> ours = built_in_values(entry.kind, key);
     const Value& like = nearest(ours, given);
-    const bool list = std::any_of(ours.begin(), ours.end(), [](const Value* each) {
-        return inner(*each).kind == Value::Kind::array;
-    });
+    const bool list = std::ranges::any_of(
+        ours, [](const Value* each) { return inner(*each).kind == Value::Kind::array; });
     if (inner(given).kind == Value::Kind::array && list) {
         reader.unwrap(given, path);
-        const auto first = std::find_if(ours.begin(), ours.end(), [](const Value* each) {
+        const auto first = std::ranges::find_if(ours, [](const Value* each) {
             return inner(*each).kind == Value::Kind::array && !inner(*each).items.empty();
         });
         for (const Value& item : inner(given).items) {

@@ -2,7 +2,6 @@
 // Entries of the catalogue that a scenario brings along: [gpu.mine], with the keys that the built-in GPUs
 // have, or like = "h100_sxm" and what differs.
 
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -52,7 +52,7 @@ void AllToAllLoads::find_classes() {
 
 std::vector<AllToAllLoads::Part> AllToAllLoads::parts_of(std::span<const std::int64_t> gpus) const {
     std::vector<std::int64_t> sorted(gpus.begin(), gpus.end());
-    std::sort(sorted.begin(), sorted.end());
+    std::ranges::sort(sorted);
     const std::int64_t nics = inside_.nics_per_gpu();
     std::vector<Part> parts;
     for (const std::int64_t gpu : sorted) {

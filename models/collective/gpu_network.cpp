@@ -99,9 +99,9 @@ bool find_room(const AggregationTree& tree, const Topology& topology,
                std::vector<std::int64_t>& trees_at) {
     std::vector<VertexId> switches;
     for (const AggregationTree::Branch& branch : tree.branches) switches.push_back(branch.parent);
-    std::sort(switches.begin(), switches.end());
+    std::ranges::sort(switches);
     switches.erase(std::unique(switches.begin(), switches.end()), switches.end());
-    return std::all_of(switches.begin(), switches.end(), [&](VertexId v) {
+    return std::ranges::all_of(switches, [&](VertexId v) {
         const std::int64_t trees = topology.switch_model(v).sharp_trees;
         return ++trees_at[v] <= trees;
     });
@@ -233,8 +233,8 @@ std::vector<GpuNetwork::Members> GpuNetwork::members_of(const GpuGroup& group,
 }
 
 std::int64_t GpuNetwork::gpu_near(const Members& part, std::int64_t nic) const {
-    const auto near = std::find_if(part.gpus.begin(), part.gpus.end(),
-                                   [&](std::int64_t g) { return inside_.is_near(g, nic); });
+    const auto near =
+        std::ranges::find_if(part.gpus, [&](std::int64_t g) { return inside_.is_near(g, nic); });
     return near == part.gpus.end() ? part.gpus.front() : *near;
 }
 
@@ -335,7 +335,7 @@ void GpuNetwork::look_closer(const Streams& streams, LinkId bottleneck, GroupRat
     }
     if (through.empty()) return;
     if (!inside_.has(bottleneck)) {
-        out.bytes_per_s = nic_bytes_per_s_ * *std::min_element(factor.begin(), factor.end());
+        out.bytes_per_s = nic_bytes_per_s_ * *std::ranges::min_element(factor);
         out.bottleneck = "the NICs";
     }
     const std::vector<double> rates = closer_->rates(through, streams.kind);
@@ -356,7 +356,7 @@ bool GpuNetwork::tells_load_of(LinkId link) const {
 
 // All streams of a collective keep the pace of the slowest.
 LinkLoads GpuNetwork::loads_of(const Streams& streams, double group_bytes_per_s) const {
-    const double factor = *std::min_element(streams.factor.begin(), streams.factor.end());
+    const double factor = *std::ranges::min_element(streams.factor);
     LinkLoads out;
     out.flow_bytes_per_s = group_bytes_per_s / factor;
     std::vector<Usage> all;
@@ -382,7 +382,7 @@ double GpuNetwork::nvlink_left(std::span<const GpuGroup> groups) const {
         if (fault.part != Part::nvlink) continue;
         const std::int64_t gpu = inside_.first_gpu(fault.node) + fault.index;
         for (const GpuGroup& group : groups) {
-            if (std::find(group.begin(), group.end(), gpu) != group.end()) {
+            if (std::ranges::find(group, gpu) != group.end()) {
                 left = std::min(left, fault.speed);
             }
         }

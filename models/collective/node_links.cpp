@@ -69,8 +69,7 @@ bool NodeLinks::is_near(std::int64_t gpu, std::int64_t nic) const {
 std::vector<std::int64_t> NodeLinks::nics_of(std::span<const std::int64_t> gpus) const {
     std::vector<std::int64_t> nics;
     for (std::int64_t nic = 0; nic < nics_per_node_; ++nic) {
-        if (std::any_of(gpus.begin(), gpus.end(),
-                        [&](std::int64_t g) { return is_near(g, nic); })) {
+        if (std::ranges::any_of(gpus, [&](std::int64_t g) { return is_near(g, nic); })) {
             nics.push_back(nic);
         }
     }

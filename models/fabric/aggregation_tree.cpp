@@ -23,7 +23,7 @@ Vertices above(const Topology& topology, const Vertices& from) {
     for (const VertexId v : from) {
         for (const LinkId l : ways_up(topology, v)) up.push_back(topology.links()[l].to);
     }
-    std::sort(up.begin(), up.end());
+    std::ranges::sort(up);
     up.erase(std::unique(up.begin(), up.end()), up.end());
     return up;
 }
@@ -90,7 +90,7 @@ std::optional<AggregationTree> aggregation_tree(const Topology& topology,
         tree.branches.push_back({nic, topology.links()[port].to, port});
         here.push_back(topology.links()[port].to);
     }
-    std::sort(here.begin(), here.end());
+    std::ranges::sort(here);
     here.erase(std::unique(here.begin(), here.end()), here.end());
     const Vertices roots = common_roots(topology, here);
     if (roots.empty()) return std::nullopt;
@@ -110,7 +110,7 @@ std::optional<AggregationTree> aggregation_tree(const Topology& topology,
             ways = std::max(ways, up.size());
         }
         number /= ways;
-        std::sort(next.begin(), next.end());
+        std::ranges::sort(next);
         next.erase(std::unique(next.begin(), next.end()), next.end());
         here = std::move(next);
     }

@@ -241,7 +241,7 @@ class ReceiverCredits final : public Congestion {
         State& s = flows_[flow];
         if ((s.wanted > s.given || !s.heard) && s.place != Place::wanting) {
             if (s.place == Place::others) {
-                r.others.erase(std::find(r.others.begin(), r.others.end(), flow));
+                r.others.erase(std::ranges::find(r.others, flow));
             }
             s.place = Place::wanting;
             s.heard = true;

@@ -2,7 +2,6 @@
 // How much headroom a lossless (port, priority) needs: all that can still arrive after it has asked its
 // neighbour to stop.
 
-#include <cstdint>
 #include <string>
 
 #include "models/catalogue/catalogue.h"

@@ -10,8 +10,8 @@ namespace railyard {
 namespace {
 
 bool has_cable(std::span<const LinkId> cables, LinkId link) {
-    return std::any_of(cables.begin(), cables.end(),
-                       [&](LinkId l) { return l == link || l == reverse_link(link); });
+    return std::ranges::any_of(cables,
+                               [&](LinkId l) { return l == link || l == reverse_link(link); });
 }
 
 Topology without(Topology topology, std::span<const LinkId> cables) {
@@ -48,7 +48,7 @@ LinkFailover::LinkFailover(const Topology& topology, RoutingSpec routing, Failov
             if (gone->until != PacketEngine::never) due_.push_back(gone->until);
         }
     }
-    std::sort(due_.begin(), due_.end());
+    std::ranges::sort(due_);
     due_.erase(std::unique(due_.begin(), due_.end()), due_.end());
 }
 
@@ -79,9 +79,8 @@ LinkFailover::Known LinkFailover::known(Picoseconds now) const {
 void LinkFailover::act(PacketEngine& engine) {
     ++done_;
     const Known now = known(engine.now());
-    const bool chooses = std::any_of(flows_.begin(), flows_.end(), [](const PacketFlow& f) {
-        return f.routing != PacketRouting::path;
-    });
+    const bool chooses = std::ranges::any_of(
+        flows_, [](const PacketFlow& f) { return f.routing != PacketRouting::path; });
     if (chooses) {
         engine.choose_from(NextHops(without(topology_, now.everywhere), seed_, now.at_its_ends));
     }
@@ -95,7 +94,7 @@ class LinkFailover::Views {
 
     // Empty: none is left.
     std::vector<LinkId> path(const PacketFlow& flow, std::vector<LinkId> out) {
-        std::sort(out.begin(), out.end());
+        std::ranges::sort(out);
         std::unique_ptr<View>& view = views_[out];
         if (!view) view = std::make_unique<View>(without(topology_, out), routing_);
         const auto& links = topology_.links();
@@ -148,8 +147,7 @@ std::vector<LinkId> LinkFailover::path_now(const PacketFlow& flow, const Known& 
         return parts_later;
     };
     const auto is_known = [&](LinkId l) { return has_cable(known.everywhere, l); };
-    if (std::any_of(path.begin(), path.end(), is_known) &&
-        !takes(views.path(flow, known.everywhere), 0)) {
+    if (std::ranges::any_of(path, is_known) && !takes(views.path(flow, known.everywhere), 0)) {
         return flow.path;
     }
     std::vector<LinkId> out = known.everywhere;

@@ -10,9 +10,7 @@
 // to it; one that is left without a way, or only with one by another port of its NIC, stays where it is and
 // loses its packets.
 
-#include <memory>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "models/fabric/packet_engine.h"

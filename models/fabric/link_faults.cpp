@@ -34,8 +34,8 @@ std::int64_t LinkFaults::up_after(std::int64_t now) const {
 }
 
 bool LinkFaults::cut(std::int64_t sent, std::int64_t there) const {
-    return std::any_of(outages_.begin(), outages_.end(),
-                       [&](const Outage& o) { return o.down < there && sent < o.up; });
+    return std::ranges::any_of(outages_,
+                               [&](const Outage& o) { return o.down < there && sent < o.up; });
 }
 
 // One draw for each wrong bit, none for a packet. What follows a wrong bit is as if nothing had been.

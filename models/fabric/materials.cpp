@@ -70,9 +70,8 @@ std::vector<CableOrder> cables_of(const Topology& topology, Catalogue& catalogue
                             : static_cast<std::int64_t>(topology.up_links(0).size());
     Media media(catalogue);
     std::vector<CableKind> cables = topology.cables();
-    std::stable_sort(cables.begin(), cables.end(), [](const CableKind& a, const CableKind& b) {
-        return a.low_level < b.low_level;
-    });
+    std::ranges::stable_sort(
+        cables, [](const CableKind& a, const CableKind& b) { return a.low_level < b.low_level; });
     for (const CableKind& c : cables) {
         CableOrder order{
             .where = fmt::format("{} to {}", level_name(c.low_level), level_name(c.low_level + 1)),
@@ -100,9 +99,9 @@ Materials materials_of(const Topology& topology, Catalogue& catalogue) {
     for (auto v = static_cast<VertexId>(topology.nic_count()); v < topology.vertex_count(); ++v) {
         const SwitchModel& model = topology.switch_model(v);
         const std::string tier = level_name(topology.level(v));
-        auto row = std::find_if(
-            out.switches.begin(), out.switches.end(),
-            [&](const SwitchOrder& s) { return s.tier == tier && s.model == model.name; });
+        auto row = std::ranges::find_if(out.switches, [&](const SwitchOrder& s) {
+            return s.tier == tier && s.model == model.name;
+        });
         if (row == out.switches.end()) {
             row = out.switches.insert(row, SwitchOrder{.tier = tier, .model = model.name});
             sums.emplace_back();

@@ -80,7 +80,7 @@ void MessageFlows::each(Handle message, std::vector<std::int64_t>& flows) const 
 }
 
 std::size_t MessageFlows::aggregation_node(VertexId switch_) {
-    const auto found = std::find(aggregating_.begin(), aggregating_.end(), switch_);
+    const auto found = std::ranges::find(aggregating_, switch_);
     if (found == aggregating_.end()) {
         aggregating_.push_back(switch_);
         return aggregating_.size() - 1;

@@ -658,7 +658,7 @@ const ClusterNetwork* choose_network(Section& section,
     static const std::vector<std::string> names = {"compute", "storage"};
     int network = 0;
     section.choose("network", network, names, "Which network");
-    const auto its = std::find_if(networks.begin(), networks.end(), [&](const ClusterNetwork& n) {
+    const auto its = std::ranges::find_if(networks, [&](const ClusterNetwork& n) {
         return n.name == names[static_cast<std::size_t>(network)] && n.topology.vertex_count() > 0;
     });
     if (its != networks.end()) return &*its;

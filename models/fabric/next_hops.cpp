@@ -38,7 +38,7 @@ void NextHops::find_destinations(const Topology& topology) {
             to_nic_.push_back(reverse_link(up));
             leaves.push_back(topology.links()[up].to);
         }
-        std::sort(leaves.begin(), leaves.end());
+        std::ranges::sort(leaves);
         leaves.erase(std::unique(leaves.begin(), leaves.end()), leaves.end());
         const auto [place, added] =
             known.try_emplace(leaves, static_cast<std::uint32_t>(leaves_.size()));

@@ -77,7 +77,7 @@ std::vector<LinkId> PacketWaits::deadlock() const {
     each_waiting(stuck, [&](std::size_t in, std::size_t out, const Packet&) {
         if (stuck[in] != 0) waits.emplace_back(in, out);
     });
-    std::sort(waits.begin(), waits.end());
+    std::ranges::sort(waits);
     waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
     const auto first_of = [&](std::size_t s) {
         const auto at = std::lower_bound(waits.begin(), waits.end(), std::pair(s, std::size_t{0}));
@@ -144,7 +144,7 @@ std::vector<LinkId> PacketWaits::pauser_chain(LinkId link, int traffic_class) co
             next = ports_.link_of(at->first.second);
         }
         if (most == 0) return chain;
-        const bool again = std::find(chain.begin(), chain.end(), next) != chain.end();
+        const bool again = std::ranges::find(chain, next) != chain.end();
         chain.push_back(next);
         if (again) return chain;
     }

@@ -1,7 +1,5 @@
 #include "models/fabric/packet_links.h"
 
-#include <utility>
-
 #include "models/fabric/packet_receivers.h"
 #include "models/fabric/packet_senders.h"
 

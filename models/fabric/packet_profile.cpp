@@ -20,8 +20,8 @@ namespace {
 constexpr std::int64_t gbit = 1'000'000'000;
 
 const DeviatingSwitch* deviation(const PacketProfile& profile, VertexId at) {
-    const auto found = std::find_if(profile.deviating.begin(), profile.deviating.end(),
-                                    [&](const DeviatingSwitch& d) { return d.at == at; });
+    const auto found = std::ranges::find_if(profile.deviating,
+                                            [&](const DeviatingSwitch& d) { return d.at == at; });
     return found == profile.deviating.end() ? nullptr : &*found;
 }
 

@@ -280,7 +280,7 @@ void PacketKeys::read_watchdog_keys(Section& watchdog) {
     watchdog.name("action", action, action_names(), "an action",
                   "What it does with the queue: none, drop, forward or alert",
                   {.otherwise = "the profile's"});
-    const auto at = std::find(action_names().begin(), action_names().end(), action);
+    const auto at = std::ranges::find(action_names(), action);
     if (at != action_names().end()) action_ = static_cast<int>(at - action_names().begin());
     watchdog.finish();
 }
@@ -700,8 +700,8 @@ void PacketReader::resolve_switches(const Topology& topology, PacketProfile& p) 
         const auto at = find_place(keys.section, "name", topology, keys.name, VertexKind::switch_);
         if (!at) continue;
         keys.settings.at = *at;
-        const bool twice = std::any_of(p.deviating.begin(), p.deviating.end(),
-                                       [&](const auto& other) { return other.at == *at; });
+        const bool twice =
+            std::ranges::any_of(p.deviating, [&](const auto& other) { return other.at == *at; });
         if (twice) keys.section.error("name", fmt::format("{} is set up twice", keys.name));
         p.deviating.push_back(keys.settings);
     }
@@ -778,9 +778,8 @@ BufferProblems buffer_problems(Catalogue& catalogue, const Topology& topology,
 // An output queue takes one packet at least, and has no more than its switch.
 void check_queue(Section& buffer, Bytes queue, const std::vector<BufferPlan>& plans,
                  const PacketSpec& spec, const Topology& topology) {
-    const auto smallest = std::min_element(
-        plans.begin(), plans.end(),
-        [](const BufferPlan& a, const BufferPlan& b) { return a.buffer < b.buffer; });
+    const auto smallest = std::ranges::min_element(
+        plans, [](const BufferPlan& a, const BufferPlan& b) { return a.buffer < b.buffer; });
     const Bytes packet = Bytes::of(spec.payload_bytes + spec.header_bytes);
     if (smallest == plans.end() || (queue >= packet && queue <= smallest->buffer)) return;
     buffer.error("queue",

@@ -1,7 +1,6 @@
 #pragma once
 // What all parts of an engine share while it runs: its spec, its clock, the packets and what is counted.
 
-#include <algorithm>
 #include <cstdint>
 
 #include "models/fabric/packet_network.h"

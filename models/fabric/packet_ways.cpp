@@ -60,8 +60,7 @@ bool PacketWays::choose(std::uint32_t id) {
     } else {
         Flowlet& flowlet = flowlets_[first_flowlet_[packet.flow] + hop];
         // A flow that another switch has sent elsewhere is a new flowlet to this one.
-        const bool here =
-            std::find(choice.links.begin(), choice.links.end(), flowlet.link) != choice.links.end();
+        const bool here = std::ranges::find(choice.links, flowlet.link) != choice.links.end();
         if (!here || run_.now - flowlet.last > run_.spec.flowlet_gap.count()) {
             flowlet.link = soonest(choice, packet.traffic_class);
         }

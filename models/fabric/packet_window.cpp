@@ -229,9 +229,8 @@ void set_bit_errors(PacketNetwork& network, const PacketWindow& window) {
 // Adds the flows and the faults; when the first fault begins.
 Picoseconds fill(PacketEngine& engine, const Topology& topology, const PacketSpec& spec,
                  const PacketWindow& window) {
-    const bool chooses = std::any_of(window.flows.begin(), window.flows.end(), [](const auto& f) {
-        return f.routing != PacketRouting::path;
-    });
+    const bool chooses = std::ranges::any_of(
+        window.flows, [](const auto& f) { return f.routing != PacketRouting::path; });
     if (chooses) engine.choose_from(NextHops(topology, spec.seed));
     engine.expect(window.flows.size());
     for (const PacketFlow& flow : window.flows) engine.add(flow);

@@ -47,8 +47,8 @@ void warn_of_parallel(Section& section, const Topology& topology, VertexId from,
     std::int64_t cables = 0;
     for (const std::span<const LinkId> links :
          {topology.up_links(from), topology.down_links(from)}) {
-        cables += std::count_if(links.begin(), links.end(),
-                                [&](LinkId l) { return topology.links()[l].to == to; });
+        cables +=
+            std::ranges::count_if(links, [&](LinkId l) { return topology.links()[l].to == to; });
     }
     if (cables <= 1) return;
     section.warning("to", fmt::format("{} cables join {} and {}: this is of one, the others go on",

@@ -257,7 +257,7 @@ void Router::fill(const Way& way) {
         const double rate = std::min(link.bytes_per_s, ways_[way_of_[link.to]].bytes_per_s);
         filling_.push_back({l, rate, load_[l], load_[l] / rate});
     }
-    std::sort(filling_.begin(), filling_.end(), [](const Output& a, const Output& b) {
+    std::ranges::sort(filling_, [](const Output& a, const Output& b) {
         return a.level != b.level ? a.level < b.level : a.link < b.link;
     });
     double load = way.share;  // with what was there before

@@ -12,7 +12,7 @@ namespace {
 bool all_links_alike(const Topology& topology) {
     if (topology.spec().kind == "custom") return false;
     std::array<double, 8> rates{};  // of the cables above each level
-    return std::all_of(topology.links().begin(), topology.links().end(), [&](const Link& link) {
+    return std::ranges::all_of(topology.links(), [&](const Link& link) {
         double& rate = rates[static_cast<std::size_t>(
             std::min(topology.level(link.from), topology.level(link.to)))];
         if (rate == 0) rate = link.bytes_per_s;
@@ -33,12 +33,10 @@ ShortestPaths::ShortestPaths(const Topology& topology)
 }
 
 bool ShortestPaths::all_alike() const {
-    return all_links_alike(topology_) &&
-           std::all_of(shapes_.begin(), shapes_.end(), [&](const Shape& s) {
+    return all_links_alike(topology_) && std::ranges::all_of(shapes_, [&](const Shape& s) {
                const auto v = static_cast<VertexId>(topology_.nic_count() +
                                                     static_cast<std::size_t>(&s - shapes_.data()));
-               return std::all_of(s.even_up.begin(), s.even_up.end(),
-                                  [](bool even) { return even; }) &&
+               return std::ranges::all_of(s.even_up, [](bool even) { return even; }) &&
                       (topology_.level(v) == 1 || s.down_leaves > 0);
            });
 }
@@ -68,8 +66,7 @@ ShortestPaths::Leaves ShortestPaths::join(std::span<const LinkId> links, int hei
     if (all.empty()) return {};
     Ranges unsorted = std::move(all);
     all.clear();
-    std::sort(unsorted.begin(), unsorted.end(),
-              [](const Range& a, const Range& b) { return a.first < b.first; });
+    std::ranges::sort(unsorted, [](const Range& a, const Range& b) { return a.first < b.first; });
     for (const Range& r : unsorted) take(r);
     Leaves out{{all.front().first, all.back().end}, whole};
     if (all.size() > 1) {
@@ -111,7 +108,7 @@ void ShortestPaths::find_shapes() {
         Shape& shape = shapes_[v - first];
         const auto up = topology_.up_links(v);
         for (std::size_t height = 0; height < heights; ++height) {
-            shape.even_up[height] = std::all_of(up.begin(), up.end(), [&](LinkId l) {
+            shape.even_up[height] = std::ranges::all_of(up, [&](LinkId l) {
                 const Leaves& leaves = far(l, height);
                 const Range& same = far(up[0], height).hull;
                 return topology_.links()[l].bytes_per_s > 0 && leaves.pieces == whole &&
@@ -138,8 +135,8 @@ void ShortestPaths::find_even_down(VertexId v) {
     const Range all = leaves_[v - first][0].hull;
     const Range one = far(down[0]).hull;
     const auto leaves = one.end - one.first;
-    const auto cables = static_cast<std::uint32_t>(std::count_if(
-        down.begin(), down.end(), [&](LinkId l) { return far(l).hull.first == one.first; }));
+    const auto cables = static_cast<std::uint32_t>(
+        std::ranges::count_if(down, [&](LinkId l) { return far(l).hull.first == one.first; }));
     if (down.size() % cables != 0) return;  // fewer to the last of them
     for (std::uint32_t i = 0; i < down.size(); ++i) {
         const Leaves& there = far(down[i]);

@@ -12,7 +12,6 @@
 // and the sort is stable; what comes from the ladder was scheduled before anything that could be put into
 // the same bucket directly; and what is put into the window goes behind all of its time.
 
-#include <bit>
 #include <cstdint>
 #include <vector>
 

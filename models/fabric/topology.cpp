@@ -263,7 +263,7 @@ double bisection_bytes_per_s(const Topology& topology) {
             edges.push_back({{l.to - topology.nic_count(), sink}, rate});
         }
     }
-    std::sort(edges.begin(), edges.end());
+    std::ranges::sort(edges);
     Graph graph(switches + 2);
     auto capacity = get(boost::edge_capacity, graph);
     auto reverse = get(boost::edge_reverse, graph);

@@ -48,7 +48,7 @@ bool CustomReader::is_nic(const std::string& name) const {
 }
 
 VertexId CustomReader::find(Section& s, const char* key, const std::string& name) const {
-    const auto found = std::find(names_.begin(), names_.end(), name);
+    const auto found = std::ranges::find(names_, name);
     if (found == names_.end()) {
         if (!name.empty()) {
             s.error(key, fmt::format("there is no switch '{}'", name), suggest(name, names_));
@@ -76,7 +76,7 @@ void CustomReader::read_switches() {
             s.error("tier", fmt::format("expected 1, 2 or 3, found {}", tier));
             tier = 3;
         }
-        if (std::find(names_.begin(), names_.end(), name) != names_.end()) {
+        if (std::ranges::find(names_, name) != names_.end()) {
             s.error("name", fmt::format("the switch '{}' appears twice", name));
         }
         if (is_nic(name)) s.error("name", "is the name of a NIC");

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "models/fabric/selective_repeat.h"

@@ -57,11 +57,10 @@ void check_fault(Section& section, const FaultSpec& fault, const ClusterNetwork&
 
 bool errors_twice(const std::vector<FaultSpec>& faults, const FaultSpec& fault) {
     constexpr auto errors = WindowFault::Kind::bit_errors;
-    return fault.fault.kind == errors &&
-           std::any_of(faults.begin(), faults.end(), [&](const FaultSpec& other) {
+    return fault.fault.kind == errors && std::ranges::any_of(faults, [&](const FaultSpec& other) {
                return other.fault.kind == errors && other.network == fault.network &&
-                      std::any_of(other.links.begin(), other.links.end(), [&](LinkId its) {
-                          return std::any_of(fault.links.begin(), fault.links.end(), [&](LinkId l) {
+                      std::ranges::any_of(other.links, [&](LinkId its) {
+                          return std::ranges::any_of(fault.links, [&](LinkId l) {
                               return l == its || l == reverse_link(its);
                           });
                       });
@@ -70,8 +69,7 @@ bool errors_twice(const std::vector<FaultSpec>& faults, const FaultSpec& fault) 
 
 bool slow_twice(const std::vector<FaultSpec>& faults, const FaultSpec& fault) {
     constexpr auto slow = WindowFault::Kind::slow_receiver;
-    return fault.fault.kind == slow &&
-           std::any_of(faults.begin(), faults.end(), [&](const FaultSpec& other) {
+    return fault.fault.kind == slow && std::ranges::any_of(faults, [&](const FaultSpec& other) {
                return other.fault.kind == slow && other.network == fault.network &&
                       other.links == fault.links;
            });

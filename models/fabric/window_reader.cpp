@@ -39,7 +39,7 @@ void read_settling(Section& section, const WindowContext& context, WindowSpec& s
 
 void check_carries_traffic(Section& section, const std::string& network,
                            const std::vector<TrafficSpec>& traffic, const WindowContext& context) {
-    const bool carries = std::any_of(traffic.begin(), traffic.end(), [&](const TrafficSpec& t) {
+    const bool carries = std::ranges::any_of(traffic, [&](const TrafficSpec& t) {
         const ClusterNetwork* its = network_of(t, context);
         return its != nullptr && its->name == network;
     });
@@ -57,9 +57,8 @@ void check_routes(std::vector<Section>& sections, const WindowSpec& spec,
         for (const NetworkWindow& window : windows) {
             if (window.network->name != route.network) continue;
             const std::vector<PacketFlow>& flows = window.window.flows;
-            const bool taken = std::any_of(flows.begin(), flows.end(), [&](const PacketFlow& f) {
-                return f.path == route.path;
-            });
+            const bool taken = std::ranges::any_of(
+                flows, [&](const PacketFlow& f) { return f.path == route.path; });
             if (taken) continue;
             const Topology& t = window.network->topology;
             sections[i].error(
@@ -165,11 +164,10 @@ WindowSpec read_window(Section& top, const WindowContext& context) {
         auto route = read_window_route(each, context.networks);
         if (!route) continue;
         check_carries_traffic(each, route->network, spec.traffic, context);
-        const bool twice =
-            std::any_of(spec.routes.begin(), spec.routes.end(), [&](const WindowRoute& other) {
-                return other.network == route->network && other.from == route->from &&
-                       other.to == route->to;
-            });
+        const bool twice = std::ranges::any_of(spec.routes, [&](const WindowRoute& other) {
+            return other.network == route->network && other.from == route->from &&
+                   other.to == route->to;
+        });
         if (twice) each.error("from", "two NICs can have one route each way");
         spec.routes.push_back(std::move(*route));
     }

@@ -318,7 +318,7 @@ double break_even_hours(const CostPlan& plan, std::span<const double> prices,
 CostRange range_of(std::vector<double> draws, double typical) {
     RY_CHECK(!draws.empty());
     CostRange out{.typical = typical, .mean = summarise(draws).mean};
-    std::sort(draws.begin(), draws.end());
+    std::ranges::sort(draws);
     out.low = sorted_quantile(draws, 0.025);
     out.high = sorted_quantile(draws, 0.975);
     return out;
@@ -339,7 +339,7 @@ void find_drivers(const CostPlan& plan, std::span<const CampaignUse> campaigns,
     std::vector<double> costs;
     for (const YearlyCost& draw : study.draws) costs.push_back(draw.per_goodput_gpu_hour());
     const double typical = study.typical.per_goodput_gpu_hour();
-    if (!std::all_of(costs.begin(), costs.end(), [](double c) { return std::isfinite(c); })) return;
+    if (!std::ranges::all_of(costs, [](double c) { return std::isfinite(c); })) return;
     const std::vector<double> prices = typical_prices(plan.prices);
     for (std::size_t p = 0; p < plan.prices.size(); ++p) {
         const auto change = [&](double price) {
@@ -363,8 +363,8 @@ void find_drivers(const CostPlan& plan, std::span<const CampaignUse> campaigns,
     const CostRange spread = range_of(at_typical, typical);
     study.drivers.push_back({"failures", spread.low / typical - 1, spread.high / typical - 1,
                              squared_correlation(failures, costs)});
-    std::stable_sort(study.drivers.begin(), study.drivers.end(),
-                     [](const auto& a, const auto& b) { return a.share > b.share; });
+    std::ranges::stable_sort(study.drivers,
+                             [](const auto& a, const auto& b) { return a.share > b.share; });
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "models/facility/gpu_heat.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "sim/rng.h"
 

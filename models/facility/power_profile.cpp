@@ -33,13 +33,11 @@ Watts PowerProfile::mean() const {
 }
 
 Watts PowerProfile::peak() const {
-    return levels_.empty() ? Watts{}
-                           : std::max_element(levels_.begin(), levels_.end(), less)->power;
+    return levels_.empty() ? Watts{} : std::ranges::max_element(levels_, less)->power;
 }
 
 Watts PowerProfile::low() const {
-    return levels_.empty() ? Watts{}
-                           : std::min_element(levels_.begin(), levels_.end(), less)->power;
+    return levels_.empty() ? Watts{} : std::ranges::min_element(levels_, less)->power;
 }
 
 PowerProfile PowerProfile::times(double count, Watts beside) const {

@@ -28,8 +28,8 @@ PriceBook::PriceBook(Section& cost, ValueReader& values, Catalogue& catalogue,
           "its own name")) {}
 
 std::optional<std::size_t> PriceBook::known(const std::string& name) const {
-    const auto found = std::find_if(prices_.begin(), prices_.end(),
-                                    [&](const Price& price) { return price.name == name; });
+    const auto found =
+        std::ranges::find_if(prices_, [&](const Price& price) { return price.name == name; });
     if (found == prices_.end()) return std::nullopt;
     return static_cast<std::size_t>(found - prices_.begin());
 }
@@ -115,7 +115,7 @@ void PriceBook::check() {
 void PriceBook::finish() {
     if (table_ == nullptr) return;
     for (const auto& [name, value] : table_->members) {
-        if (std::find(asked_.begin(), asked_.end(), name) != asked_.end()) continue;
+        if (std::ranges::find(asked_, name) != asked_.end()) continue;
         if (another_may_pay(catalogue_, name)) {
             values_.warning(value.at, cost_.path("price." + name),
                             "has no effect: nothing here has this price");

@@ -1,7 +1,5 @@
 #include "models/failure/hazard.h"
 
-#include <cmath>
-
 #include "sim/check.h"
 
 namespace railyard {

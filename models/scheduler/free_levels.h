@@ -2,8 +2,6 @@
 // How many GPUs, or slices of a profile, of each node will be free, as bits: for every number the nodes with
 // at least so many.
 
-#include <bit>
-#include <utility>
 #include <vector>
 
 #include "models/scheduler/world_cluster.h"

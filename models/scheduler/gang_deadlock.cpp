@@ -42,9 +42,8 @@ JobIndex waits_for(const WorldView& world, JobIndex job, const std::vector<JobIn
     const NodeSet& nodes = world.cluster().members(world.spec().pool(world.job(job)));
     for (const JobIndex other : jobs) {
         const Allocation& held = world.status(other).held;
-        const bool in_the_way = std::any_of(held.begin(), held.end(), [&](const NodeShare& share) {
-            return nodes.has(share.node);
-        });
+        const bool in_the_way = std::ranges::any_of(
+            held, [&](const NodeShare& share) { return nodes.has(share.node); });
         if (other != job && in_the_way) return other;
     }
     return no_world_job;
@@ -53,13 +52,13 @@ JobIndex waits_for(const WorldView& world, JobIndex job, const std::vector<JobIn
 std::string circle(const WorldView& world, const std::vector<JobIndex>& jobs) {
     std::vector<JobIndex> path;
     JobIndex next = jobs.front();
-    while (next != no_world_job && std::find(path.begin(), path.end(), next) == path.end()) {
+    while (next != no_world_job && std::ranges::find(path, next) == path.end()) {
         path.push_back(next);
         next = waits_for(world, next, jobs);
     }
     path.push_back(next);
     std::vector<std::string> names;
-    for (auto at = std::find(path.begin(), path.end(), next); at != path.end(); ++at) {
+    for (auto at = std::ranges::find(path, next); at != path.end(); ++at) {
         if (*at != no_world_job) names.push_back(world.spec().name_of(world.job(*at)));
     }
     return fmt::format("job {}", fmt::join(names, " waits for job "));

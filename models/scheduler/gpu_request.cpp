@@ -22,8 +22,7 @@ std::vector<Demand> demands(const GpuRequest& request, const GpuAttributes& gpus
         out.push_back({gpus.kind == request.kind, request.kind, gpus.kind});
     }
     if (!request.slice.empty()) {
-        const bool has =
-            std::find(gpus.slices.begin(), gpus.slices.end(), request.slice) != gpus.slices.end();
+        const bool has = std::ranges::find(gpus.slices, request.slice) != gpus.slices.end();
         out.push_back({has, fmt::format("a slice {}", request.slice),
                        gpus.slices.empty()
                            ? std::string("no slices")

@@ -246,7 +246,7 @@ void JobKindReader::read_requires(WorldJobKind& kind) {
                 {.bound = Bound::positive, .otherwise = "any"});
     wanted.finish();
     if (capability) request.compute_capability10 = std::llround(10 * std::min(*capability, 1000.0));
-    const auto known = std::find(spec_.requests.begin(), spec_.requests.end(), request);
+    const auto known = std::ranges::find(spec_.requests, request);
     kind.request = static_cast<std::uint32_t>(known - spec_.requests.begin());
     if (known == spec_.requests.end()) spec_.requests.push_back(request);
 }
@@ -382,8 +382,8 @@ std::vector<WorldJob> TraceJobs::read(const JobSource& source, const WorldSpec& 
         one.account = accounts[i];
         if (priorities) one.priority = job.priority;
     }
-    std::stable_sort(out.begin(), out.end(),
-                     [](const WorldJob& a, const WorldJob& b) { return a.submit < b.submit; });
+    std::ranges::stable_sort(
+        out, [](const WorldJob& a, const WorldJob& b) { return a.submit < b.submit; });
     if (out.empty()) return out;
     const Instant first = out.front().submit;  // the campaign begins with it
     for (WorldJob& job : out) job.submit -= first - Instant{};

@@ -101,8 +101,8 @@ WorldJobs draw_jobs(const WorldSpec& spec, std::span<const JobSource> sources,
             out.jobs.push_back(job);
         }
     }
-    std::stable_sort(out.jobs.begin(), out.jobs.end(),
-                     [](const WorldJob& a, const WorldJob& b) { return a.submit < b.submit; });
+    std::ranges::stable_sort(
+        out.jobs, [](const WorldJob& a, const WorldJob& b) { return a.submit < b.submit; });
     std::int64_t id = 0;
     for (WorldJob& job : out.jobs) {
         job.id = ++id;

@@ -16,8 +16,7 @@ namespace {
 
 template <class Kind>
 const Kind& kind_named(const std::vector<Kind>& kinds, const std::string& name) {
-    const auto found =
-        std::find_if(kinds.begin(), kinds.end(), [&](const Kind& k) { return name == k.name; });
+    const auto found = std::ranges::find_if(kinds, [&](const Kind& k) { return name == k.name; });
     RY_CHECK(found != kinds.end());
     return *found;
 }
@@ -79,7 +78,7 @@ void JobStream::rank() {
     const std::vector<StreamJob>& jobs = stream_.jobs;
     order_.resize(jobs.size());
     std::iota(order_.begin(), order_.end(), 0U);
-    std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
+    std::ranges::sort(order_, [&](std::uint32_t a, std::uint32_t b) {
         return std::tie(jobs[a].submit, jobs[a].id, a) < std::tie(jobs[b].submit, jobs[b].id, b);
     });
     stream_.ranks.resize(jobs.size());

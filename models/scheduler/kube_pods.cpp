@@ -13,9 +13,8 @@ Instant KubePods::next_at(const Batch& batch) const {
 }
 
 KubePods::Batch& KubePods::next_batch(Gang& gang) const {
-    return *std::min_element(
-        gang.batches.begin(), gang.batches.end(),
-        [this](const Batch& a, const Batch& b) { return next_at(a) < next_at(b); });
+    return *std::ranges::min_element(
+        gang.batches, [this](const Batch& a, const Batch& b) { return next_at(a) < next_at(b); });
 }
 
 KubePods::PodClass KubePods::class_of(JobIndex job) const {

@@ -1,7 +1,6 @@
 #pragma once
 // Pods that wait for a node, and how kube-scheduler binds them: one by one.
 
-#include <limits>
 #include <map>
 #include <set>
 #include <tuple>

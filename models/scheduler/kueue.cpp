@@ -453,7 +453,7 @@ bool Kueue::places(JobIndex job, std::uint32_t flavor, const std::vector<JobInde
 std::vector<JobIndex> Kueue::victims(JobIndex index, std::uint32_t flavor) {
     const WorldJob& job = world_.job(index);
     std::vector<JobIndex> order(admitted_.begin(), admitted_.end());
-    std::sort(order.begin(), order.end(), [&](JobIndex a, JobIndex b) {
+    std::ranges::sort(order, [&](JobIndex a, JobIndex b) {
         const auto key = [&](JobIndex j, JobIndex other) {
             return std::tuple(world_.job(j).queue == job.queue, world_.priority(j),
                               workloads_[other].admitted, other);

@@ -75,8 +75,8 @@ class TopologyPlacement {
 std::optional<Allocation> TopologyPlacement::best_fit(const PodRequest& pods,
                                                       std::vector<Nodes> domains,
                                                       TopologyLevel level) {
-    std::stable_sort(domains.begin(), domains.end(),
-                     [this](const Nodes& a, const Nodes& b) { return free_in(a) < free_in(b); });
+    std::ranges::stable_sort(
+        domains, [this](const Nodes& a, const Nodes& b) { return free_in(a) < free_in(b); });
     for (const Nodes& nodes : domains) {
         if (free_in(nodes) < pods.gpus() || !within(pods, nodes)) continue;
         if (auto found = in_domain(pods, nodes, level)) return found;
@@ -100,9 +100,8 @@ std::optional<Allocation> TopologyPlacement::fill(PodRequest pods, std::vector<N
             add(*last);
             break;
         }
-        const auto largest = std::max_element(
-            domains.begin(), domains.end(),
-            [this](const Nodes& a, const Nodes& b) { return pods_in(a) < pods_in(b); });
+        const auto largest = std::ranges::max_element(
+            domains, [this](const Nodes& a, const Nodes& b) { return pods_in(a) < pods_in(b); });
         PodRequest part = pods;
         part.rest = 0;
         if (largest != domains.end()) part.pods = std::min(pods.pods, pods_in(*largest));

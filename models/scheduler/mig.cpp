@@ -25,8 +25,8 @@ int blocked_by(const MigProfile& profile, int start) {
 
 // How many places for it are left on a GPU on which these are taken.
 std::int64_t places_for(const MigProfile& profile, MemorySlices taken) {
-    return std::count_if(profile.starts.begin(), profile.starts.end(),
-                         [&](int start) { return (memory_of(profile, start) & taken) == 0; });
+    return std::ranges::count_if(
+        profile.starts, [&](int start) { return (memory_of(profile, start) & taken) == 0; });
 }
 
 std::int64_t places_for_all(MemorySlices taken) {
@@ -117,7 +117,7 @@ std::int64_t MigGpus::room(ProfileIndex profile) const {
     for (const Gpu& gpu : gpus_) {
         room += spec_->layout.empty()
                     ? places_for(mig_profiles()[profile], taken_on(gpu))
-                    : std::count_if(gpu.begin(), gpu.end(), [profile](const Slot& slot) {
+                    : std::ranges::count_if(gpu, [profile](const Slot& slot) {
                           return slot.owner == nobody && slot.instance.profile == profile;
                       });
     }
@@ -165,8 +165,8 @@ void MigGpus::take(ProfileIndex profile, std::uint32_t owner) {
 
 void MigGpus::give_back(std::uint32_t owner) {
     for (Gpu& gpu : gpus_) {
-        const auto slot = std::find_if(gpu.begin(), gpu.end(),
-                                       [owner](const Slot& s) { return s.owner == owner; });
+        const auto slot =
+            std::ranges::find_if(gpu, [owner](const Slot& s) { return s.owner == owner; });
         if (slot == gpu.end()) continue;
         if (spec_->layout.empty()) {
             gpu.erase(slot);

@@ -23,7 +23,7 @@ void PodRetries::prolog_failed(JobIndex job, NodeIndex node) {
 // The pods on broken nodes fail together. Nobody hears of one whose host is gone until it is evicted.
 void PodRetries::lose_with_others(JobIndex job, NodeIndex node) {
     std::vector<NodeIndex> nodes = world_.failed_nodes(job);
-    const bool listed = std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+    const bool listed = std::ranges::find(nodes, node) != nodes.end();
     if (!listed && world_.answers(node)) nodes.insert(nodes.begin(), node);
     for (const NodeIndex each : nodes) {
         const WorldPhase phase = world_.status(job).phase;

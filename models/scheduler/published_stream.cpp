@@ -1,6 +1,5 @@
 #include "models/scheduler/published_stream.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "sim/rng.h"

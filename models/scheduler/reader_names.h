@@ -31,7 +31,7 @@ std::vector<std::string> names_of(const Items& items) {
 // Tables are told apart by their names. `before`: those of the tables before this one.
 inline void refuse_same_name(Section& section, const std::string& name,
                              const std::vector<std::string>& before, const char* what) {
-    const bool known = std::find(before.begin(), before.end(), name) != before.end();
+    const bool known = std::ranges::find(before, name) != before.end();
     if (known && !name.empty()) {
         section.error("name", fmt::format("another {} is called '{}'", what, name));
     }
@@ -39,14 +39,14 @@ inline void refuse_same_name(Section& section, const std::string& name,
 
 // The index of a name that the section has let pass; the first for one that it has not.
 inline std::uint32_t index_of(const std::vector<std::string>& names, const std::string& name) {
-    const auto found = std::find(names.begin(), names.end(), name);
+    const auto found = std::ranges::find(names, name);
     return found == names.end() ? 0 : static_cast<std::uint32_t>(found - names.begin());
 }
 
 // For Section::no_effect(): empty where the scheduler is one of those that look at a key.
 inline std::string unless_under(std::initializer_list<std::string_view> users,
                                 const WorldSpec& spec) {
-    const bool used = std::find(users.begin(), users.end(), spec.scheduler) != users.end();
+    const bool used = std::ranges::find(users, spec.scheduler) != users.end();
     return used ? "" : "under " + spec.scheduler;
 }
 

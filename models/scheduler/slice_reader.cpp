@@ -19,7 +19,7 @@ void read_layout(Section& section, const std::string& text, const NodeGroup& gro
     const std::vector<std::string> names = mig_names(group.gpu.memory);
     std::vector<ProfileIndex> profiles;
     for (const std::string& name : split_text(text, ',')) {
-        const auto found = std::find(names.begin(), names.end(), name);
+        const auto found = std::ranges::find(names, name);
         if (found == names.end()) {
             section.error("mig_layout",
                           fmt::format("'{}' is no profile of {}", name, group.gpu.kind),
@@ -90,7 +90,7 @@ std::vector<std::string> slices_of(const WorldSpec& spec) {
     std::vector<std::string> names;
     for (const NodeGroup& group : spec.groups) {
         for (std::string& name : mig_names(group.gpu.memory)) {
-            const bool known = std::find(names.begin(), names.end(), name) != names.end();
+            const bool known = std::ranges::find(names, name) != names.end();
             if (!known) names.push_back(std::move(name));
         }
     }

@@ -255,7 +255,7 @@ bool Slurm::resume_suspended() {
             if (other.job == s.job || !preemption_.may_displace(other.job, s.job)) continue;
             for (const NodeShare& share : world_.status(other.job).held) open.remove(share.node);
         }
-        const bool free = std::all_of(held.begin(), held.end(), [&](const NodeShare& share) {
+        const bool free = std::ranges::all_of(held, [&](const NodeShare& share) {
             return open.has(share.node) &&
                    world_.cluster().node(share.node).state == NodeState::up &&
                    world_.cluster().free(share.node, world_.device_of(s.job)) >= share.gpus;

@@ -57,7 +57,7 @@ std::int64_t SlurmPlacement::leaves_of(const Allocation& allocation) const {
     std::vector<std::uint32_t> leaves;
     for (const NodeShare& share : allocation)
         leaves.push_back(cluster_.node(share.node).place.leaf);
-    std::sort(leaves.begin(), leaves.end());
+    std::ranges::sort(leaves);
     return std::unique(leaves.begin(), leaves.end()) - leaves.begin();
 }
 
@@ -106,13 +106,13 @@ bool SlurmPlacement::take_leaves(std::int64_t pods, std::int64_t block) {
 bool SlurmPlacement::choose_leaves(std::int64_t pods) {
     if (topology_ == SlurmTopology::block) {
         if (!take_leaves(pods, any_block)) return false;
-        const std::int64_t size = *std::max_element(leaf_nodes_.begin(), leaf_nodes_.end());
-        const auto used = std::count_if(quota_.begin(), quota_.end(),
-                                        [](std::int64_t quota) { return quota > 0; });
+        const std::int64_t size = *std::ranges::max_element(leaf_nodes_);
+        const auto used =
+            std::ranges::count_if(quota_, [](std::int64_t quota) { return quota > 0; });
         return used <= (pods + size - 1) / size;
     }
-    const bool one_leaf = std::any_of(candidates_.begin(), candidates_.end(),
-                                      [pods](std::int64_t count) { return count >= pods; });
+    const bool one_leaf =
+        std::ranges::any_of(candidates_, [pods](std::int64_t count) { return count >= pods; });
     if (one_leaf) return take_leaves(pods, any_block);
     std::vector<std::int64_t> in_block;
     for (std::size_t leaf = 0; leaf < leaves_; ++leaf) {
@@ -178,7 +178,7 @@ std::optional<Allocation> SlurmPlacement::place_later(const WorldJob& job, const
 bool SlurmPlacement::possible(const WorldJob& job) const {
     if (topology_ != SlurmTopology::block) return true;
     LeafCounts sizes = leaf_nodes_;
-    std::sort(sizes.begin(), sizes.end(), std::greater<>());
+    std::ranges::sort(sizes, std::greater<>());
     const std::int64_t pods = job.gpus / job.gpus_per_pod;
     const std::int64_t blocks = (pods + sizes[0] - 1) / sizes[0];
     std::int64_t nodes = 0;

@@ -137,7 +137,7 @@ bool SlurmPlan::extend() {
     slot.gained = 0;
     for (; next_end_ != ends_.end() && next_end_->first <= at; ++next_end_) {
         const JobIndex job = next_end_->second;
-        if (std::find(started_.begin(), started_.end(), job) != started_.end()) continue;
+        if (std::ranges::find(started_, job) != started_.end()) continue;
         give_back(slot, up_nodes(world_.status(job).held, device_of(job)));
     }
     while (!planned_ends_.empty() && planned_ends_.front().at <= at) {

@@ -6,7 +6,6 @@
 // somebody asks: beyond the last one GPUs can only be given back, so what fits at its end fits later.
 
 #include <functional>
-#include <optional>
 #include <set>
 #include <span>
 #include <utility>

@@ -68,7 +68,7 @@ void SlurmPreemption::left(JobIndex job) {
         leaving_.erase(leaving);
     }
     std::vector<JobIndex>& running = running_[world_.job(job).qos];
-    const auto found = std::find(running.begin(), running.end(), job);
+    const auto found = std::ranges::find(running, job);
     if (found == running.end()) return;  // it never started
     *found = running.back();
     running.pop_back();
@@ -94,7 +94,7 @@ std::vector<JobIndex> SlurmPreemption::victims(JobIndex index, const NodeSet& al
         }
     }
     if (candidates.empty() || gpus < job.gpus) return {};
-    std::sort(candidates.begin(), candidates.end(), [&](JobIndex a, JobIndex b) {
+    std::ranges::sort(candidates, [&](JobIndex a, JobIndex b) {
         return std::tuple(qos(a).priority, world_.status(b).started, b) <
                std::tuple(qos(b).priority, world_.status(a).started, a);
     });
@@ -160,13 +160,13 @@ std::vector<JobIndex> SlurmPreemption::schedule() {
             continue;  // it has left by itself
         if (world_.status(victim).phase == WorldPhase::completing) continue;  // nearly so
         const JobIndex job = leaving->second.for_whom;
-        if (std::find(out.begin(), out.end(), job) == out.end()) out.push_back(job);
+        if (std::ranges::find(out, job) == out.end()) out.push_back(job);
         remove(victim, job);
     }
     for (auto it = made_way_.begin(); it != made_way_.end();) {
         const JobIndex job = it->second;
         const bool all_left = !any_leaving_for(job);
-        if (all_left && std::find(out.begin(), out.end(), job) == out.end()) out.push_back(job);
+        if (all_left && std::ranges::find(out, job) == out.end()) out.push_back(job);
         it = all_left ? made_way_.erase(it) : std::next(it);
     }
     return out;

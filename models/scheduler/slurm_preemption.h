@@ -20,7 +20,7 @@ class SlurmPreemption {
     void left(JobIndex job);
     bool may_displace(JobIndex job, JobIndex victim) const {
         const std::vector<std::uint32_t>& theirs = qos(job).preempts;
-        return std::find(theirs.begin(), theirs.end(), world_.job(victim).qos) != theirs.end();
+        return std::ranges::find(theirs, world_.job(victim).qos) != theirs.end();
     }
     // Whether a job's pods may be where these nodes have room for a full one and for its last, smaller one;
     // none: wherever there is room.
@@ -39,8 +39,8 @@ class SlurmPreemption {
     void make_way(JobIndex victim, JobIndex job) { made_way_[victim] = job; }
     bool displacing(JobIndex victim) const { return leaving_.contains(victim); }
     bool any_leaving_for(JobIndex job) const {
-        return std::any_of(leaving_.begin(), leaving_.end(),
-                           [job](const auto& each) { return each.second.for_whom == job; });
+        return std::ranges::any_of(leaving_,
+                                   [job](const auto& each) { return each.second.for_whom == job; });
     }
 
   private:

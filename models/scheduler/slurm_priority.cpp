@@ -92,8 +92,8 @@ void SlurmPriorities::refresh(Instant now) {
     }
     std::vector<std::uint32_t> order(level.size());
     std::iota(order.begin(), order.end(), 0U);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return level[a] < level[b]; });
+    std::ranges::stable_sort(order,
+                             [&](std::uint32_t a, std::uint32_t b) { return level[a] < level[b]; });
     const double n = static_cast<double>(order.size());
     for (std::size_t i = 0; i < order.size(); ++i) {
         const bool equal = i > 0 && level[order[i]] == level[order[i - 1]];

@@ -38,7 +38,7 @@ void SlurmQueue::sort() {
     }
     // Those who wait grow older together, and mostly keep their order.
     if (std::is_sorted(entries_.begin(), entries_.end(), before)) return;
-    std::sort(entries_.begin(), entries_.end(), before);
+    std::ranges::sort(entries_, before);
 }
 
 void SlurmQueue::add(JobIndex job) {

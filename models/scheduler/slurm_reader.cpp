@@ -79,7 +79,7 @@ void resolve_preemption(Section& scheduler, const std::vector<std::string>& pree
         const std::string& text = preempts[q];
         if (text.empty()) continue;
         for (const std::string& name : split_text(text, ',')) {
-            if (std::find(names.begin(), names.end(), name) == names.end()) {
+            if (std::ranges::find(names, name) == names.end()) {
                 scheduler.error("qos",
                                 fmt::format("'{}' preempts '{}', which is no QOS", names[q], name),
                                 suggest(name, names));
@@ -87,7 +87,7 @@ void resolve_preemption(Section& scheduler, const std::vector<std::string>& pree
             }
             std::vector<std::uint32_t>& of_q = slurm.qos[q].preempts;
             const std::uint32_t other = index_of(names, name);
-            if (std::find(of_q.begin(), of_q.end(), other) == of_q.end()) of_q.push_back(other);
+            if (std::ranges::find(of_q, other) == of_q.end()) of_q.push_back(other);
         }
     }
     std::vector<int> seen(names.size());

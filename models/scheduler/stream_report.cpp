@@ -58,7 +58,7 @@ void Collector::add(const StreamJob& job, const JobRun& outcome) {
 StreamStatistics Collector::statistics() {
     out_.jobs = static_cast<std::int64_t>(waits_.size());
     if (waits_.empty()) return out_;
-    std::sort(waits_.begin(), waits_.end());
+    std::ranges::sort(waits_);
     const std::size_t n = waits_.size();
     out_.mean_wait_s = mean_seconds(waited_, n);
     out_.mean_jct_s = mean_seconds(waited_ + ran_, n);

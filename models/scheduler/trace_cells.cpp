@@ -89,7 +89,7 @@ Duration time_stamp(std::string_view cell, std::string_view column) {
 std::optional<std::size_t> find_column(const std::vector<std::string>& columns,
                                        std::initializer_list<std::string_view> names) {
     for (const std::string_view name : names) {
-        const auto found = std::find(columns.begin(), columns.end(), name);
+        const auto found = std::ranges::find(columns, name);
         if (found != columns.end()) return static_cast<std::size_t>(found - columns.begin());
     }
     return std::nullopt;

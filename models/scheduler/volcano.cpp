@@ -392,7 +392,7 @@ bool Volcano::make_room_for(JobIndex job, std::uint32_t queue) {
 
 // Those of lowest priority, and of these the latest, until the job fits; nobody if it never does.
 bool Volcano::displace(JobIndex job, std::vector<JobIndex> victims, bool across) {
-    std::sort(victims.begin(), victims.end(), [this](JobIndex a, JobIndex b) {
+    std::ranges::sort(victims, [this](JobIndex a, JobIndex b) {
         return std::tuple(world_.priority(a), world_.status(b).started, b) <
                std::tuple(world_.priority(b), world_.status(a).started, a);
     });

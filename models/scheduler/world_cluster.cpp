@@ -46,8 +46,8 @@ WorldCluster::WorldCluster(const WorldSpec& spec) : parts_per_gpu_(spec.parts_pe
     parts_.resize(spec.pools());
     for (std::uint32_t p = 0; p < spec.pools(); ++p) {
         const std::string& slice = spec.request_of_pool(p).slice;
-        auto device = std::find_if(devices_.begin(), devices_.end(),
-                                   [&slice](const Device& d) { return d.slice == slice; });
+        auto device =
+            std::ranges::find_if(devices_, [&slice](const Device& d) { return d.slice == slice; });
         device_of_pool_.push_back(static_cast<std::size_t>(device - devices_.begin()));
         if (device == devices_.end()) add_device(spec, slice);
         parts_[p].count.resize(devices_[device_of_pool_[p]].by_free.size());
@@ -69,7 +69,7 @@ void WorldCluster::add_device(const WorldSpec& spec, const std::string& slice) {
     Device device{.slice = slice};
     for (const NodeGroup& group : spec.groups) {
         const std::vector<std::string> names = mig_names(group.gpu.memory);
-        const auto found = std::find(names.begin(), names.end(), slice);
+        const auto found = std::ranges::find(names, slice);
         device.profile.emplace_back();
         if (!group.mig || found == names.end()) continue;
         device.profile.back() = static_cast<ProfileIndex>(found - names.begin());
@@ -216,7 +216,7 @@ void WorldCluster::take(NodeIndex index, JobIndex job, std::int64_t gpus, std::u
         RY_CHECK(free(index, 0) >= gpus);
         set_free(index, free(index, 0) - gpus);
     }
-    if (std::find(jobs.begin(), jobs.end(), job) == jobs.end()) jobs.push_back(job);
+    if (std::ranges::find(jobs, job) == jobs.end()) jobs.push_back(job);
     if (mig_[index] || free(index, 0) > 0 || jobs.size() > 1) return;
     alone_[index] = job;
     jobs.clear();
@@ -224,7 +224,7 @@ void WorldCluster::take(NodeIndex index, JobIndex job, std::int64_t gpus, std::u
 
 void WorldCluster::give_back(NodeIndex index, JobIndex job, std::int64_t gpus) {
     std::vector<JobIndex>& jobs = jobs_[index];
-    const auto found = std::find(jobs.begin(), jobs.end(), job);
+    const auto found = std::ranges::find(jobs, job);
     RY_CHECK(found != jobs.end());
     jobs.erase(found);
     if (mig_[index]) {

@@ -3,7 +3,6 @@
 // (FailureCause::rate_per_job), on a node of it.
 
 #include <map>
-#include <optional>
 #include <vector>
 
 #include "models/failure/failure.h"

@@ -149,7 +149,7 @@ void WorldLinks::add_beside(std::vector<JobIndex>& jobs) const {
             if (other < jobs_.size()) jobs.push_back(other);
         }
     }
-    std::sort(jobs.begin(), jobs.end());
+    std::ranges::sort(jobs);
     jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <set>
-#include <utility>
 
 #include "models/scheduler/world.h"
 #include "sim/check.h"

@@ -1,7 +1,6 @@
 #include "models/scheduler/world_repair.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "sim/check.h"
 

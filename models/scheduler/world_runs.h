@@ -7,8 +7,6 @@
 // the plan ends or is replaced.
 
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "models/scheduler/job_sizes.h"
 #include "models/scheduler/run_books.h"

@@ -1,7 +1,5 @@
 #include "models/scheduler/world_simulation.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 

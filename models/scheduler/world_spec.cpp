@@ -15,8 +15,7 @@ void NodeGroup::list_slices() {
     const std::vector<std::string> names = mig_names(gpu.memory);
     for (const MigInstance& instance : mig->layout) {
         const std::string& slice = names[instance.profile];
-        const bool listed =
-            std::find(gpu.slices.begin(), gpu.slices.end(), slice) != gpu.slices.end();
+        const bool listed = std::ranges::find(gpu.slices, slice) != gpu.slices.end();
         if (!listed) gpu.slices.push_back(slice);
     }
     if (mig->layout.empty()) gpu.slices = names;
@@ -92,8 +91,8 @@ std::optional<std::string> WorldSpec::why_empty(std::uint32_t pool) const {
 }
 
 std::int64_t WorldSpec::parts_per_gpu() const {
-    const bool any = std::any_of(groups.begin(), groups.end(),
-                                 [](const NodeGroup& group) { return group.mig.has_value(); });
+    const bool any =
+        std::ranges::any_of(groups, [](const NodeGroup& group) { return group.mig.has_value(); });
     return any ? mig_compute_slices : 1;
 }
 

@@ -79,9 +79,8 @@ class Account {
             if (sum.bytes > 0) share.of_bytes /= sum.bytes;
             out.push_back(share);
         }
-        std::stable_sort(out.begin(), out.end(), [](const WallShare& a, const WallShare& b) {
-            return a.of_time > b.of_time;
-        });
+        std::ranges::stable_sort(
+            out, [](const WallShare& a, const WallShare& b) { return a.of_time > b.of_time; });
         return out;
     }
 
@@ -200,7 +199,7 @@ class BurstRun {
             r.stall = time_max;
             return;
         }
-        r.stall = *std::max_element(r.rank_ends.begin(), r.rank_ends.end());
+        r.stall = *std::ranges::max_element(r.rank_ends);
         r.bandwidth = over(static_cast<double>(r.bytes.count()), r.stall);
         r.walls = accounts_[load].shares(traffic_);
         r.neighbours = over(neighbour_bytes_, now_);
@@ -239,9 +238,8 @@ DirectedLimits directed(const StoreLimits& limits, Direction direction) {
     const bool read = direction == Direction::read;
     const std::vector<Ceiling>& all = read ? limits.read : limits.write;
     RY_CHECK(!all.empty());
-    const Ceiling& least = *std::min_element(
-        all.begin(), all.end(),
-        [](const Ceiling& a, const Ceiling& b) { return a.bandwidth < b.bandwidth; });
+    const Ceiling& least = *std::ranges::min_element(
+        all, [](const Ceiling& a, const Ceiling& b) { return a.bandwidth < b.bandwidth; });
     if (read) {
         return {least,
                 limits.client_read,

@@ -117,7 +117,7 @@ void BurstSharing::classify() {
             keyed.emplace_back(key(stream), stream);
         }
     }
-    std::sort(keyed.begin(), keyed.end());
+    std::ranges::sort(keyed);
     classes_.clear();
     for (std::uint32_t i = 0; i < keyed.size(); ++i) {
         const std::uint32_t stream = keyed[i].second;
@@ -151,7 +151,7 @@ void BurstSharing::group_classes() {
     for (std::uint32_t i = 0; i < classes_.size(); ++i) {
         keyed.emplace_back(group_key(order_[classes_[i].first]), i);
     }
-    std::sort(keyed.begin(), keyed.end());
+    std::ranges::sort(keyed);
     groups_.clear();
     changed_groups_.clear();
     for (std::size_t i = 0; i < keyed.size(); ++i) {

@@ -36,8 +36,8 @@ bool ByteShares::settle(Claim& claim, double level) const {
         claim.wall = claim.cap_wall;
         return true;
     }
-    const auto full = std::find_if(claim.limits.begin(), claim.limits.end(),
-                                   [&](std::size_t l) { return limits_[l].level() <= level; });
+    const auto full = std::ranges::find_if(
+        claim.limits, [&](std::size_t l) { return limits_[l].level() <= level; });
     if (full == claim.limits.end()) return false;
     claim.rate = std::llround(level * claim.weight);
     const Limit& limit = limits_[*full];

@@ -60,7 +60,7 @@ std::vector<NeighbourSpec> read_neighbours(Section& top, const StoreSetup& store
     for (Section& section : top.sections("neighbour", "Another job on the same store")) {
         NeighbourSpec n = read_neighbour(section, store, job_nodes, fair_by_job);
         const auto same = [&](const NeighbourSpec& other) { return other.name == n.name; };
-        if (std::any_of(all.begin(), all.end(), same)) {
+        if (std::ranges::any_of(all, same)) {
             section.error("name", fmt::format("there are two neighbours '{}'", n.name));
         }
         all.push_back(std::move(n));

@@ -61,7 +61,7 @@ void DriveGroup::lose(DriveLoss loss) {
 }
 
 void DriveGroup::come_back(StorePart part, std::int64_t index) {
-    const auto found = std::find_if(losses_.begin(), losses_.end(), [&](const DriveLoss& l) {
+    const auto found = std::ranges::find_if(losses_, [&](const DriveLoss& l) {
         return l.part == part && l.index == index && !l.replaced;
     });
     if (found == losses_.end()) return;
@@ -78,8 +78,8 @@ void DriveGroup::come_back(StorePart part, std::int64_t index) {
 void DriveGroup::heal(Bytes there_again) {
     if (there_again == Bytes{}) return;
     const double share = static_cast<double>(there_again.count()) / total_missing();
-    const auto open = static_cast<std::size_t>(std::count_if(
-        losses_.begin(), losses_.end(), [](const DriveLoss& l) { return l.missing > Bytes{}; }));
+    const auto open = static_cast<std::size_t>(
+        std::ranges::count_if(losses_, [](const DriveLoss& l) { return l.missing > Bytes{}; }));
     for (std::size_t j = 1; j < stripes_.size(); ++j) {
         const double chance = j >= open ? 1 : std::min(1.0, static_cast<double>(j) * share);
         const double healed = stripes_[j] * chance;
@@ -164,7 +164,7 @@ double DriveGroup::unreadable() const {
 }
 
 bool DriveGroup::unreadable_for_good() const {
-    return unreadable() > 0 && std::none_of(losses_.begin(), losses_.end(), [](const DriveLoss& l) {
+    return unreadable() > 0 && std::ranges::none_of(losses_, [](const DriveLoss& l) {
                return l.returns_whole && l.missing > Bytes{};
            });
 }
@@ -180,14 +180,14 @@ double DriveGroup::write_off() {
 }
 
 bool DriveGroup::lost(StorePart part, std::int64_t index) const {
-    return std::any_of(losses_.begin(), losses_.end(), [&](const DriveLoss& l) {
+    return std::ranges::any_of(losses_, [&](const DriveLoss& l) {
         return l.part == part && l.index == index && absent(l);
     });
 }
 
 std::int64_t DriveGroup::unrebuilt(StorePart part) const {
-    return std::count_if(losses_.begin(), losses_.end(),
-                         [&](const DriveLoss& l) { return l.part == part && l.missing > Bytes{}; });
+    return std::ranges::count_if(
+        losses_, [&](const DriveLoss& l) { return l.part == part && l.missing > Bytes{}; });
 }
 
 }  // namespace railyard

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "models/storage/raid_groups.h"
 #include "models/storage/storage_kinds.h"
 

@@ -65,7 +65,7 @@ std::unique_ptr<StorageSystem> build_weka(Section& storage, Section& own, Catalo
     if (own.has("data_drives") && (spec.data < data_min || spec.data > data_max)) {
         own.error("data_drives",
                   fmt::format("expected {} to {}, found {}", data_min, data_max, spec.data));
-    } else if (std::none_of(parities.begin(), parities.end(), [&](double each) {
+    } else if (std::ranges::none_of(parities, [&](double each) {
                    return static_cast<std::int64_t>(each) == spec.parity;
                })) {
         own.error("parity", fmt::format("expected 2 or 4, found {}", spec.parity));

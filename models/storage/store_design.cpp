@@ -26,9 +26,8 @@ std::vector<Ceiling> ceilings(const StoreDesign& design, const std::optional<Ban
 
 const Ceiling& least(const std::vector<Ceiling>& ceilings) {
     RY_CHECK(!ceilings.empty());
-    return *std::min_element(
-        ceilings.begin(), ceilings.end(),
-        [](const Ceiling& a, const Ceiling& b) { return a.bandwidth < b.bandwidth; });
+    return *std::ranges::min_element(
+        ceilings, [](const Ceiling& a, const Ceiling& b) { return a.bandwidth < b.bandwidth; });
 }
 
 Parts all_parts(const StoreDesign& design) {

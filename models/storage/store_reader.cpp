@@ -14,8 +14,8 @@ const std::vector<std::string> drive_names = {"nvme", "hdd"};
 
 const StorageKind* kind_named(const std::string& name) {
     const auto& kinds = storage_kinds();
-    const auto found = std::find_if(kinds.begin(), kinds.end(),
-                                    [&](const StorageKind& each) { return each.name == name; });
+    const auto found =
+        std::ranges::find_if(kinds, [&](const StorageKind& each) { return each.name == name; });
     return found != kinds.end() ? &*found : nullptr;
 }
 
@@ -82,7 +82,7 @@ void StoreReader::read_system() {
     storage_.name("system", name, names, "a storage system",
                   shared ? "The shared store that checkpoints go to"
                          : "The object store that a tier of checkpoints may be in");
-    const bool known = std::find(names.begin(), names.end(), name) != names.end();
+    const bool known = std::ranges::find(names, name) != names.end();
     system_ = known ? name : names[0];
     kind_ = kind_named(catalogue_.built_in_root("storage", system_));
     if (kind_ == nullptr) kind_ = kind_named(system_ = names[0]);
@@ -256,7 +256,7 @@ void StoreReader::refuse_other_sections() {
     std::vector<std::string> seen = {kind_->section ? kind_->section : ""};
     for (const StorageKind& kind : storage_kinds()) {
         if (kind.section == nullptr) continue;
-        if (std::find(seen.begin(), seen.end(), kind.section) != seen.end()) continue;
+        if (std::ranges::find(seen, kind.section) != seen.end()) continue;
         seen.emplace_back(kind.section);
         if (!storage_.section(kind.section).present()) continue;
         storage_.error(kind.section,

@@ -473,7 +473,7 @@ void StoreService::share_files() {
             double free = static_cast<double>(parts_per_second(
                 direction == Direction::read ? supply.opens_per_s : supply.creates_per_s));
             // Those that ask for least per weight first: what they leave is the others'.
-            std::stable_sort(asking.begin(), asking.end(), [](const Asking& a, const Asking& b) {
+            std::ranges::stable_sort(asking, [](const Asking& a, const Asking& b) {
                 return static_cast<double>(a.transfer->files.cap) / a.weight <
                        static_cast<double>(b.transfer->files.cap) / b.weight;
             });

@@ -27,7 +27,7 @@ Duration WallTimes::total() const {
 }
 
 Wall WallTimes::largest() const {
-    return static_cast<Wall>(std::max_element(times_.begin(), times_.end()) - times_.begin());
+    return static_cast<Wall>(std::ranges::max_element(times_) - times_.begin());
 }
 
 }  // namespace railyard

@@ -1,7 +1,6 @@
 // A job that goes on in another campaign.
 
 #include <algorithm>
-#include <utility>
 
 #include "models/training/job.h"
 #include "sim/integers.h"

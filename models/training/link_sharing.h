@@ -173,11 +173,11 @@ class LinkSharing {
             return a.takes.size() != b.takes.size() ? a.takes.size() > b.takes.size()
                                                     : a.takes > b.takes;
         };
-        std::sort(bounds.begin(), bounds.end(), larger);
+        std::ranges::sort(bounds, larger);
         std::vector<Bound> kept;
         for (const Bound& bound : bounds) {
             const auto implies = [&](const Bound& other) { return other.implies(bound); };
-            if (std::any_of(kept.begin(), kept.end(), implies)) continue;
+            if (std::ranges::any_of(kept, implies)) continue;
             std::vector<std::size_t>& parts = on_link_.emplace_back();
             for (const auto& [part, share] : bound.takes) {
                 parts_[part].uses.push_back({on_link_.size() - 1, share});

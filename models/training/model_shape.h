@@ -1,7 +1,6 @@
 #pragma once
 // The shape of a model: its layers, and what follows from them, parameters and FLOPs.
 
-#include <algorithm>
 #include <array>
 #include <numeric>
 #include <string>

@@ -1,7 +1,6 @@
 #include "models/training/node_pool.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "models/training/job.h"
 #include "sim/check.h"
@@ -146,7 +145,7 @@ void NodePool::domain_is_felt(const Strike& strike, const std::vector<std::size_
 
 void NodePool::spare_leaves(std::uint32_t node, const Strike& strike, bool outage) {
     book();
-    spares_.erase(std::find(spares_.begin(), spares_.end(), node));
+    spares_.erase(std::ranges::find(spares_, node));
     place_[node] = out;
     broken_.erase(node);
     go_out(node, cause_of(strike));

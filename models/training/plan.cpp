@@ -119,7 +119,7 @@ std::int64_t layers_of_stage(const TransformerModel& m, const ParallelPlan& p, s
 
 std::int64_t layers_per_stage(const TransformerModel& m, const ParallelPlan& p) {
     if (!p.stage_layers.empty()) {
-        return *std::max_element(p.stage_layers.begin(), p.stage_layers.end());
+        return *std::ranges::max_element(p.stage_layers);
     }
     const std::int64_t stages = open_stages(p);
     return stages > 0 ? (open_layers(m, p) + stages - 1) / stages : 0;
@@ -317,7 +317,7 @@ double microbatches_in_flight(const ParallelPlan& p, const StageRun& run) {
     const double in_flight = p.interleave > 1 ? (2 * after + (v - 1) * pp + 1) / v : after + 1;
     return std::min(static_cast<double>(p.microbatches()), in_flight);
 }
-// Of these, those in the first of its parts, which has the vision encoder.
+// Those of them in the first of its parts, which has the vision encoder.
 double microbatches_of_images(const ParallelPlan& p) {
     const double in_flight =
         static_cast<double>(p.interleave > 1 ? 2 * p.pipeline - 1 : p.pipeline);

@@ -258,7 +258,7 @@ void read_recompute(Section& parallel, ParallelPlan& p) {
                   {.otherwise = "none"});
     const std::vector<std::string>& known = recompute_part_names();
     for (const std::string& part : parts) {
-        const auto found = std::find(known.begin(), known.end(), part);
+        const auto found = std::ranges::find(known, part);
         if (found == known.end()) {
             parallel.error("recompute_parts", fmt::format("no part is called '{}'", part),
                            fmt::format("valid: {}", fmt::join(known, ", ")));

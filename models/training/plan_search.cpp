@@ -131,7 +131,7 @@ PlanSearch search_plans(const PlanTask& task, Communicators& groups) {
     search.each_split([&](const ParallelPlan& split) {
         if (const auto fastest = search.fastest_of(split)) out.best.push_back(*fastest);
     });
-    std::stable_sort(out.best.begin(), out.best.end(), faster);
+    std::ranges::stable_sort(out.best, faster);
     out.tried = search.tried();
     out.fitting = search.fitting();
     return out;

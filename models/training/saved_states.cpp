@@ -21,7 +21,7 @@ bool on_nodes(Place place) {
 }
 
 std::size_t CheckpointSpec::safe_tier() const {
-    const auto safe = std::find_if(tiers.begin(), tiers.end(), [](const TierSpec& tier) {
+    const auto safe = std::ranges::find_if(tiers, [](const TierSpec& tier) {
         return tier.place == Place::peer_memory || !on_nodes(tier.place);
     });
     return safe == tiers.end() ? 0 : static_cast<std::size_t>(safe - tiers.begin());
@@ -62,7 +62,7 @@ State& SavedStates::begin(std::int64_t steps, Instant now) {
 }
 
 bool SavedStates::all_complete(std::size_t tier) const {
-    return std::all_of(states_.begin(), states_.end(), [&](const State& state) {
+    return std::ranges::all_of(states_, [&](const State& state) {
         return state.number == 0 || (state.base < 0 && state.copies[tier] == Copy::complete);
     });
 }
@@ -235,12 +235,11 @@ std::int64_t SavedStates::newest_before(std::int64_t steps) const {
 
 std::int64_t SavedStates::forget_gone() {
     const auto gone = [](const State& state) {
-        return state.number != 0 &&
-               std::none_of(state.copies.begin(), state.copies.end(), [](Copy copy) {
+        return state.number != 0 && std::ranges::none_of(state.copies, [](Copy copy) {
                    return copy == Copy::complete || copy == Copy::moving || copy == Copy::waiting;
                });
     };
-    const auto first = std::find_if(states_.begin(), states_.end(), gone);
+    const auto first = std::ranges::find_if(states_, gone);
     if (first == states_.end()) return 0;
     std::int64_t never_safe = 0;
     const auto left = std::remove_if(first, states_.end(), [&](const State& state) {

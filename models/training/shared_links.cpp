@@ -338,7 +338,7 @@ std::vector<SharedLinks::Member> SharedLinks::component(Member first) const {
             }
         }
     }
-    std::sort(out.begin(), out.end());
+    std::ranges::sort(out);
     return out;
 }
 

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <utility>
-#include <vector>
 
 #include "models/training/node_pool.h"
 

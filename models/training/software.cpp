@@ -55,7 +55,7 @@ const std::vector<std::string>& software_names() {
 }
 
 std::string software_id(const std::string& name) {
-    const auto known = std::find(software_names().begin(), software_names().end(), name);
+    const auto known = std::ranges::find(software_names(), name);
     return known == software_names().end()
                ? name
                : ids()[static_cast<std::size_t>(known - software_names().begin())];
@@ -96,8 +96,7 @@ Software read_software(Catalogue& c, const std::string& id, const Gpu& gpu) {
     if (c.has("software", id, "fp8_recipe")) {
         const std::string recipe = c.text("software", id, "fp8_recipe");
         const auto& names = precision_names();
-        s.fp8 =
-            static_cast<Precision>(std::find(names.begin(), names.end(), recipe) - names.begin());
+        s.fp8 = static_cast<Precision>(std::ranges::find(names, recipe) - names.begin());
     }
     s.habits = read_habits(c, id);
     return s;

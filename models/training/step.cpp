@@ -387,6 +387,7 @@ CriticalPath critical_path(const TransformerModel& m, const ParallelPlan& p, Com
     };
 
     const LayerWork layers = LayerWork(work).add(-1, stage.vision);
+    const double wait = images_wait(m, p, groups, pipeline);
     const double sends = boundary_sends(p);
     const DataParallel data = data_parallel(m, p, groups, bytes, stage);
 
@@ -421,16 +422,12 @@ CriticalPath critical_path(const TransformerModel& m, const ParallelPlan& p, Com
          data.gradients + data.weights > 0 ? 1.0 : 0, data.gradients + data.weights},
         {"pipeline bubble", StepKind::bubble, static_cast<double>(p.pipeline - 1),
          (pipeline.all - stage.total()) / static_cast<double>(p.interleave)},
-        {"waiting for stragglers", StepKind::straggler, p.jitter > 0 ? 1.0 : 0, 0},
+        {"waiting for stragglers", StepKind::straggler, p.jitter + wait > 0 ? 1.0 : 0, wait},
     }};
     if (p.jitter > 0) {
-        double mean = 0;
+        double mean = -wait;
         for (const PathPart& part : path) mean += part.seconds;
-        path.back().seconds = mean * p.jitter * expected_max_normal(p.gpus());
-    }
-    if (const double wait = images_wait(m, p, groups, pipeline); wait > 0) {
-        path.back().seconds += wait;
-        path.back().count = 1;
+        path.back().seconds += mean * p.jitter * expected_max_normal(p.gpus());
     }
     return path;
 }

@@ -58,7 +58,7 @@ void read_designs(const po::variables_map& values, const std::vector<std::string
                             "name a second file, or make it of the first with --set KEY=VALUE");
     }
     std::erase_if(a.changes.settings, [&](const std::string& setting) {
-        return std::find(settings.begin(), settings.end(), setting) != settings.end();
+        return std::ranges::find(settings, setting) != settings.end();
     });
 }
 
@@ -380,15 +380,14 @@ void print_verdict(const BreakevenArguments& args, const BreakevenResult& r) {
     }
     if (!r.crossings.empty() || r.scan.empty()) return;
     const auto sign = [](const DifferenceAt& d) { return d.pairs.difference != 0; };
-    const auto decided = std::find_if(r.scan.begin(), r.scan.end(), sign);
+    const auto decided = std::ranges::find_if(r.scan, sign);
     if (decided == r.scan.end()) {
         fmt::print("  no flip in the range: A and B are the same, replica by replica\n");
         return;
     }
     const bool b = (decided->pairs.difference > 0) == (better_of(args.metric) == Better::higher);
-    const bool open = std::any_of(r.scan.begin(), r.scan.end(), [](const DifferenceAt& d) {
-        return d.pairs.verdict == Verdict::undecided;
-    });
+    const bool open = std::ranges::any_of(
+        r.scan, [](const DifferenceAt& d) { return d.pairs.verdict == Verdict::undecided; });
     fmt::print("  no flip in the range: {} is better at every value that was tried{}\n",
                b ? "B" : "A", open ? ", by the mean; at some the interval leaves it open" : "");
 }

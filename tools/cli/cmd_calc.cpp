@@ -50,7 +50,7 @@ class Inputs {
     }
     // The place of the word in `words`.
     int choice(const char* key, const std::vector<std::string>& words) {
-        const auto word = std::find(words.begin(), words.end(), text(key));
+        const auto word = std::ranges::find(words, text(key));
         if (word == words.end()) {
             own_.diagnostics.error(
                 "", {}, fmt::format("--{}", key),
@@ -65,7 +65,7 @@ class Inputs {
     }
     std::string entry(const char* key, const char* kind, const std::vector<std::string>& names) {
         const std::string name = text(key);
-        if (std::find(names.begin(), names.end(), name) == names.end()) {
+        if (std::ranges::find(names, name) == names.end()) {
             own_.diagnostics.error("", {}, fmt::format("--{}", key),
                                    fmt::format("no {} '{}' in the catalogue", kind, name),
                                    suggest(name, names));

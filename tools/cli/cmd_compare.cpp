@@ -179,10 +179,10 @@ void check_metric(const std::vector<ComparedArm>& arms, const std::string& wante
         for (const Metric& m : run_replica(arm.scenario, 0, false).metrics) own.push_back(m.name);
         if (&arm == &arms[0]) names = own;
         std::erase_if(names, [&](const std::string& name) {
-            return std::find(own.begin(), own.end(), name) == own.end();
+            return std::ranges::find(own, name) == own.end();
         });
     }
-    if (std::find(names.begin(), names.end(), wanted) == names.end()) {
+    if (std::ranges::find(names, wanted) == names.end()) {
         const std::string near = did_you_mean(wanted, names);
         throw ScenarioError(
             fmt::format("--metric: there is no metric '{}' that all designs have", wanted),

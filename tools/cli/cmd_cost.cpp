@@ -229,7 +229,7 @@ Estimated try_estimates(const std::string& path, const std::vector<Costed>& arms
     }
     std::vector<const Costed*> order;
     for (const Costed& arm : arms) order.push_back(&arm);
-    std::stable_sort(order.begin(), order.end(), [&](const Costed* a, const Costed* b) {
+    std::ranges::stable_sort(order, [&](const Costed* a, const Costed* b) {
         return figure.of(a->study.typical) < figure.of(b->study.typical);
     });
     const CostDifference d = difference_of(*order[0], *order[1], figure);

@@ -82,7 +82,7 @@ void list_entry(const Catalogue& catalogue, const std::string& kind, const std::
     const auto number_of = [&](const std::string& source) {
         if (source.empty()) return std::string("the scenario");
         const std::string text = Catalogue::citation(kind, source);
-        const auto found = std::find(cited.begin(), cited.end(), text);
+        const auto found = std::ranges::find(cited, text);
         const auto index = found - cited.begin();
         if (found == cited.end()) cited.push_back(text);
         return fmt::format("[{}]", index + 1);
@@ -168,7 +168,7 @@ int cmd_list(const std::vector<std::string>& arguments) {
         return exit_ok;
     }
     const std::vector<std::string> all = Catalogue::kinds();
-    if (std::find(all.begin(), all.end(), what[0]) == all.end()) {
+    if (std::ranges::find(all, what[0]) == all.end()) {
         throw ScenarioError(fmt::format("no kind '{}' in the catalogue", what[0]),
                             suggest(what[0], all));
     }
@@ -178,7 +178,7 @@ int cmd_list(const std::vector<std::string>& arguments) {
         return exit_ok;
     }
     const std::string name = what.size() == 2 ? what[1] : "";
-    if (std::find(names.begin(), names.end(), name) == names.end()) {
+    if (std::ranges::find(names, name) == names.end()) {
         const bool single = names == std::vector<std::string>{""};
         throw ScenarioError(
             single ? fmt::format("{} is one entry and has none called '{}'", what[0], name)

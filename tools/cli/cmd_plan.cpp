@@ -314,7 +314,7 @@ BestPlans find_best(const Scenario& s, const Planner& planner, std::size_t top,
         out.plans.push_back(as_run(planned));
         for (const LimitReached& limit : planned.limits->all()) out.limits.push_back(limit);
     }
-    std::stable_sort(out.plans.begin(), out.plans.end(), [](const BestPlan& a, const BestPlan& b) {
+    std::ranges::stable_sort(out.plans, [](const BestPlan& a, const BestPlan& b) {
         return a.step.duration() < b.step.duration();
     });
     out.cpu_s = process_cpu_seconds() - before;

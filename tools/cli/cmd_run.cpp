@@ -230,7 +230,7 @@ void print_interruptions(const Scenario& s, const CampaignResult& r) {
     if (s.causes.empty() && r.planned_interruptions == 0) return;
     std::vector<std::size_t> order(s.causes.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
         return r.interruptions[a] > r.interruptions[b];
     });
     Table table({"interruptions", ">mean count", ">noticed after"});

@@ -89,9 +89,8 @@ std::vector<UncertainInput> inputs_of(const SensitivityArguments& args, const Sc
         inputs.emplace_back(range);
     }
     for (const UncertainInput& input : uncertain_inputs(s, args.options.metric)) {
-        const bool given = std::any_of(ranges.begin(), ranges.end(), [&](const KeyRange& range) {
-            return range.key() == input.name();
-        });
+        const bool given = std::ranges::any_of(
+            ranges, [&](const KeyRange& range) { return range.key() == input.name(); });
         if (args.estimates && !given) inputs.push_back(input);
     }
     if (inputs.empty()) {
@@ -243,8 +242,7 @@ void print_idle(const Sensitivity& r, const std::vector<Knob>& knobs) {
         fmt::print(
             "\n  no dead keys: each of the {} in the file that could be turned changes "
             "something\n",
-            std::count_if(knobs.begin(), knobs.end(),
-                          [](const Knob& knob) { return !knob.tried.empty(); }));
+            std::ranges::count_if(knobs, [](const Knob& knob) { return !knob.tried.empty(); }));
     } else {
         fmt::print("\n  dead keys, which change nothing that run prints:\n    {}\n",
                    fmt::join(dead, "\n    "));
@@ -276,9 +274,8 @@ void print_survival(const Sensitivity& r, const Shown& shown, const std::string&
         "\n  with any one of them at an end of its range {} is {} to {}{}; it hangs most on {}\n",
         metric, shown.value(low), shown.value(high),
         impossible ? " where there is a design at all" : "", fmt::join(names, ", "));
-    const bool default_range = std::any_of(r.bars.begin(), r.bars.end(), [](const TornadoBar& bar) {
-        return !bar.input.range_given();
-    });
+    const bool default_range =
+        std::ranges::any_of(r.bars, [](const TornadoBar& bar) { return !bar.input.range_given(); });
     if (default_range) print_default_range();
 }
 

@@ -85,8 +85,8 @@ class CheckpointWalls {
 void print_ceilings(const StoreLimits& limits, std::int64_t nodes) {
     Table table({"ceiling", ">reads", "", ">writes", ""});
     const auto cell = [](const std::vector<Ceiling>& of, const std::string& what) {
-        const auto found = std::find_if(of.begin(), of.end(),
-                                        [&](const Ceiling& each) { return each.what == what; });
+        const auto found =
+            std::ranges::find_if(of, [&](const Ceiling& each) { return each.what == what; });
         if (found == of.end()) return std::pair<std::string, std::string>("-", "");
         return std::pair<std::string, std::string>(bandwidth_text(found->bandwidth),
                                                    &*found == &least(of) ? "least" : "");
@@ -94,8 +94,7 @@ void print_ceilings(const StoreLimits& limits, std::int64_t nodes) {
     std::vector<std::string> names;
     for (const auto* each : {&limits.read, &limits.write}) {
         for (const Ceiling& c : *each) {
-            if (std::find(names.begin(), names.end(), c.what) == names.end())
-                names.push_back(c.what);
+            if (std::ranges::find(names, c.what) == names.end()) names.push_back(c.what);
         }
     }
     for (const std::string& what : names) {

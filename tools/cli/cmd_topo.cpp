@@ -161,7 +161,7 @@ int cmd_topo(const std::vector<std::string>& arguments) {
         if (network.name != drawn) continue;
         draw(network, fmt::format("{}: {} network", s.title, network.name), *values, inputs);
     }
-    if (std::find(names.begin(), names.end(), drawn) == names.end()) {
+    if (std::ranges::find(names, drawn) == names.end()) {
         throw ScenarioError(fmt::format("--network: this scenario has no network '{}'", drawn),
                             suggest(drawn, names));
     }

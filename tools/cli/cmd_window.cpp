@@ -67,7 +67,7 @@ std::map<std::size_t, TrafficSummary> summary_of_window(const NetworkWindow& win
         t.last = std::max(t.last, result.ends[f]);
         t.fct_s.push_back(to_seconds(result.ends[f] - result.begun[f]));
     }
-    for (auto& [index, t] : out) std::sort(t.fct_s.begin(), t.fct_s.end());
+    for (auto& [index, t] : out) std::ranges::sort(t.fct_s);
     return out;
 }
 
@@ -118,8 +118,7 @@ std::vector<std::pair<std::string, std::int64_t>> overflows(const Topology& topo
     }
     std::vector<std::pair<std::string, std::int64_t>> out;
     for (const auto& [vertex, packets] : at) out.emplace_back(topology.name(vertex), packets);
-    std::stable_sort(out.begin(), out.end(),
-                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    std::ranges::stable_sort(out, [](const auto& a, const auto& b) { return a.second > b.second; });
     return out;
 }
 
@@ -410,9 +409,9 @@ std::size_t first_open(const WindowResult& r) {
 int complain(const Scenario& s, const NetworkWindow& window, const WindowResult& r) {
     const std::string& name = window.network->name;
     int code = exit_ok;
-    const auto open = static_cast<std::int64_t>(r.ends.size()) - r.failures -
-                      std::count_if(r.ends.begin(), r.ends.end(),
-                                    [](Picoseconds end) { return end != PacketEngine::never; });
+    const auto open =
+        static_cast<std::int64_t>(r.ends.size()) - r.failures -
+        std::ranges::count_if(r.ends, [](Picoseconds end) { return end != PacketEngine::never; });
     if (r.ending == WindowEnding::stuck && open == 0) {
         fmt::print(stderr,
                    "railyard: stuck: {} of {} flows on the {} network failed\n    deadlock: {}\n",

@@ -162,7 +162,7 @@ void print_ledger(const Comparison& c) {
         const auto category = static_cast<Category>(i);
         std::vector<double> shares;
         for (const ComparedArm& arm : c.arms) shares.push_back(arm.sums.ledger[i]);
-        if (std::all_of(shares.begin(), shares.end(), [](double s) { return s == 0; })) continue;
+        if (std::ranges::all_of(shares, [](double s) { return s == 0; })) continue;
         const MetricComparison pair{"goodput", Better::lower, 0, 1,
                                     compare_category(c.arms[0], c.arms[1], category)};
         table.add(std::string(category_name(category)), "goodput", shares, &pair);
@@ -184,14 +184,13 @@ void print_metrics(const Comparison& c, ArmTable table,
     std::vector<std::string> seen;
     for (const ComparedArm& arm : c.arms) {
         for (const MetricSummary& m : arm.sums.metrics) {
-            if (!wanted(m) || std::find(seen.begin(), seen.end(), m.name) != seen.end()) continue;
+            if (!wanted(m) || std::ranges::find(seen, m.name) != seen.end()) continue;
             seen.push_back(m.name);
             const std::vector<double> means = means_of(c, m.name);
-            if (std::all_of(means.begin(), means.end(),
-                            [](double v) { return v == 0 || std::isnan(v); })) {
+            if (std::ranges::all_of(means, [](double v) { return v == 0 || std::isnan(v); })) {
                 continue;
             }
-            const auto pair = std::find_if(c.metrics.begin(), c.metrics.end(), [&](const auto& p) {
+            const auto pair = std::ranges::find_if(c.metrics, [&](const auto& p) {
                 return p.metric == m.name && p.a == 0 && p.b == 1;
             });
             table.add(m.name, m.name, means, pair == c.metrics.end() ? nullptr : &*pair);
@@ -252,7 +251,7 @@ void print_contradictions(const Comparison& c, const MetricComparison& decided) 
     std::vector<std::string> others;
     for (const MetricComparison& m : c.metrics) {
         if (m.a != decided.a || m.b != decided.b || m.metric == decided.metric) continue;
-        if (std::find(results.begin(), results.end(), m.metric) == results.end()) continue;
+        if (std::ranges::find(results, m.metric) == results.end()) continue;
         if (m.pairs.verdict != (first ? Verdict::first : Verdict::second)) continue;
         others.push_back(
             fmt::format("{} ({})", m.metric, difference_text(m.metric, m.pairs.difference)));
@@ -322,14 +321,13 @@ void print_comparison(const Comparison& c) {
         "jct_p95", "bounded_slowdown_mean", "preemptions"};
     print_metrics(c, ArmTable(c, ""), [&](const MetricSummary& m) {
         return (m.name == c.decided_by.metric && !unit_of(m.name).starts_with("USD")) ||
-               std::find(headline.begin(), headline.end(), m.name) != headline.end();
+               std::ranges::find(headline, m.name) != headline.end();
     });
     print_ledger(c);
     print_metrics(c, ArmTable(c, "cost, typical prices", "middle 95 %: prices and failures"),
                   [](const MetricSummary& m) { return unit_of(m.name).starts_with("USD"); });
-    const bool priced = std::any_of(c.arms.begin(), c.arms.end(), [](const ComparedArm& arm) {
-        return arm.scenario.cost.has_value();
-    });
+    const bool priced = std::ranges::any_of(
+        c.arms, [](const ComparedArm& arm) { return arm.scenario.cost.has_value(); });
     if (!priced) {
         fmt::print("\n  {}\n", coloured("without prices: no scenario has a [cost]", Colour::dim));
     }

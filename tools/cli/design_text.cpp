@@ -165,7 +165,7 @@ DecisionSection Teller::front() const {
         out.table.numbers.push_back(true);
     }
     std::vector<std::size_t> rows = search.front;
-    std::stable_sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) {
+    std::ranges::stable_sort(rows, [&](std::size_t a, std::size_t b) {
         return search.designs[a].spent < search.designs[b].spent;
     });
     out.notes.emplace_back("means over the replicas that each design has");

@@ -52,8 +52,8 @@ void print_prediction(const Prediction& prediction, const std::vector<ShowNumber
         if (a.width[widest] <= 0) continue;
         const std::string what =
             fmt::format("widest is {}; {}", doubt_words[widest], measure_text(a));
-        const auto same = std::find_if(said.begin(), said.end(),
-                                       [&](const auto& each) { return each.first == what; });
+        const auto same =
+            std::ranges::find_if(said, [&](const auto& each) { return each.first == what; });
         if (same == said.end()) {
             said.emplace_back(what, a.name);
         } else {

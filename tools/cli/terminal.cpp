@@ -76,8 +76,7 @@ std::string Table::text(std::string_view indent) const {
     }
     std::vector<std::string> titles;
     for (const Column& column : columns_) titles.push_back(column.title);
-    const bool titled =
-        std::any_of(titles.begin(), titles.end(), [](const auto& t) { return !t.empty(); });
+    const bool titled = std::ranges::any_of(titles, [](const auto& t) { return !t.empty(); });
     std::string out;
     for (const std::vector<std::size_t>& block : blocks) {
         const auto put = [&](const std::vector<std::string>& cells, Colour colour) {

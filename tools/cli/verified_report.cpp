@@ -26,7 +26,7 @@ Errors errors_of(const std::vector<VerifiedRow>& rows) {
     std::vector<double> sizes;
     for (const VerifiedRow& row : rows) sizes.push_back(std::abs(row.error()));
     if (sizes.empty()) return {};
-    std::sort(sizes.begin(), sizes.end());
+    std::ranges::sort(sizes);
     Errors out;
     for (const double e : sizes) out.mean += e / static_cast<double>(sizes.size());
     const auto quantile = [&](double q) {
@@ -102,8 +102,8 @@ std::vector<VerifiedRow> with_widths_of_others(const std::vector<VerifiedTable>&
             half.push_back(off_of(row) / std::log1p(row.half));
             nine_tenths.push_back(off_of(row) / std::log1p(row.nine_tenths));
         }
-        std::sort(half.begin(), half.end());
-        std::sort(nine_tenths.begin(), nine_tenths.end());
+        std::ranges::sort(half);
+        std::ranges::sort(nine_tenths);
         for (VerifiedRow row : rows) {
             if (row.software != stack) continue;
             row.half = std::expm1(sorted_quantile(half, 0.5) * std::log1p(row.half));
@@ -118,7 +118,7 @@ std::vector<VerifiedRow> with_widths_of_others(const std::vector<VerifiedTable>&
 double median_width(const std::vector<VerifiedRow>& rows) {
     std::vector<double> widths;
     for (const VerifiedRow& row : rows) widths.push_back(row.nine_tenths);
-    std::sort(widths.begin(), widths.end());
+    std::ranges::sort(widths);
     return sorted_quantile(widths, 0.5);
 }
 
@@ -142,9 +142,8 @@ Room room_of(const std::vector<VerifiedRow>& rows) {
 std::vector<std::vector<VerifiedRow>> by_quantity(const VerifiedTable& table) {
     std::vector<std::vector<VerifiedRow>> out;
     for (const VerifiedRow& row : table.expressed) {
-        const auto found = std::find_if(out.begin(), out.end(), [&](const auto& rows) {
-            return rows.front().quantity == row.quantity;
-        });
+        const auto found = std::ranges::find_if(
+            out, [&](const auto& rows) { return rows.front().quantity == row.quantity; });
         if (found == out.end()) {
             out.push_back({row});
         } else {

@@ -43,9 +43,8 @@ bool holds_nodes(JobPhase phase) {
 
 NetworkWindow compute_window(const Scenario& s, const char* form, bool orders) {
     std::vector<NetworkWindow> windows = packet_windows(s);
-    const auto compute = std::find_if(windows.begin(), windows.end(), [](const NetworkWindow& w) {
-        return w.network->name == "compute";
-    });
+    const auto compute = std::ranges::find_if(
+        windows, [](const NetworkWindow& w) { return w.network->name == "compute"; });
     if (compute == windows.end()) {
         throw ScenarioError(fmt::format("{}: window: no traffic on the compute network", s.file),
                             "add a [[window.traffic]]");

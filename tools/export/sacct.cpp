@@ -138,7 +138,7 @@ std::vector<SacctRow> rows_of_world(const Scenario& s, const ReplicaResult& resu
         row.nodes = held->second;
         out.push_back(row);
     }
-    std::stable_sort(out.begin(), out.end(), [](const SacctRow& a, const SacctRow& b) {
+    std::ranges::stable_sort(out, [](const SacctRow& a, const SacctRow& b) {
         return a.submit != b.submit ? a.submit < b.submit : a.id < b.id;
     });
     return out;
@@ -212,8 +212,8 @@ std::string events_of(const Scenario& s, const ReplicaResult& result, const Repl
     out += fmt::format("railyard||{}|{}||Cluster Registered TRES|slurm(0)|gres/gpu={},node={}\n",
                        time_text(Instant{}), time_text(end), s.job.gpus(), s.job.nodes);
     std::vector<NodeAbsence> absences = record.absences;
-    std::stable_sort(absences.begin(), absences.end(),
-                     [](const NodeAbsence& a, const NodeAbsence& b) { return a.from < b.from; });
+    std::ranges::stable_sort(
+        absences, [](const NodeAbsence& a, const NodeAbsence& b) { return a.from < b.from; });
     for (const NodeAbsence& absence : absences) {
         out +=
             fmt::format("railyard|{}|{}|{}|DOWN|{}|root(0)|\n", node_text(absence.node),

@@ -125,7 +125,7 @@ class RankStep {
           piecewise_(network.node().gpu.piecewise_overlap),
           stage_(rank / plan.pipeline_stride() % plan.pipeline) {
         const auto& stages = outline.stages;
-        here_ = &*std::find_if(stages.begin(), stages.end(), [&](const StageOutline& each) {
+        here_ = &*std::ranges::find_if(stages, [&](const StageOutline& each) {
             first_layer_ += layers_on(each.run) * std::min(each.run.count, stage_ - each.run.first);
             return stage_ < each.run.first + each.run.count;
         });

@@ -75,8 +75,8 @@ void add_cause(const SeenCause& cause, double node_days, ImportedPart& part) {
 }  // namespace
 
 void add_causes(std::vector<SeenCause> causes, double node_days, ImportedPart& part) {
-    std::stable_sort(causes.begin(), causes.end(),
-                     [](const SeenCause& a, const SeenCause& b) { return a.events > b.events; });
+    std::ranges::stable_sort(
+        causes, [](const SeenCause& a, const SeenCause& b) { return a.events > b.events; });
     std::int64_t few = 0;
     for (const SeenCause& cause : causes) few += cause.events < 5;
     if (few > 0) {

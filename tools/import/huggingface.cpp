@@ -423,7 +423,7 @@ std::int64_t HuggingFace::full_layer_every() const {
     const auto is_full = [](const Value& layer) {
         return layer.text == "full_attention" || layer.integer == 1;
     };
-    const auto first = std::find_if(layers->items.begin(), layers->items.end(), is_full);
+    const auto first = std::ranges::find_if(layers->items, is_full);
     const std::int64_t every = 1 + (first - layers->items.begin());
     for (std::size_t i = 0; i < layers->items.size(); ++i) {
         const bool due = (static_cast<std::int64_t>(i) + 1) % every == 0;

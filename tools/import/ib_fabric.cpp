@@ -142,8 +142,8 @@ IbFabric read_ib_fabric(const std::string& file, const std::vector<FileLine>& li
                         Diagnostics& diagnostics) {
     IbFabric out = Reader(file, diagnostics).read(lines);
     if (!diagnostics.ok()) return out;
-    const bool switches = std::any_of(out.begin(), out.end(),
-                                      [](const auto& node) { return node.second.is_switch(); });
+    const bool switches =
+        std::ranges::any_of(out, [](const auto& node) { return node.second.is_switch(); });
     if (out.empty()) {
         diagnostics.error(file, {}, "", "has no record of ibnetdiscover");
     } else if (!switches) {

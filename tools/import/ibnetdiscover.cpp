@@ -110,8 +110,8 @@ void Ibnetdiscover::read_files() {
     for (const std::string& file : options_.files) {
         const std::vector<FileLine> lines = read_lines(file, diagnostics_);
         if (!diagnostics_.ok()) return;
-        const auto has = [&](auto test) { return std::any_of(lines.begin(), lines.end(), test); };
-        const auto first = std::find_if(lines.begin(), lines.end(), [](const FileLine& line) {
+        const auto has = [&](auto test) { return std::ranges::any_of(lines, test); };
+        const auto first = std::ranges::find_if(lines, [](const FileLine& line) {
             return !trimmed(line.text).empty() && !trimmed(line.text).starts_with('#');
         });
         if (has([](const FileLine& line) { return line.text.find("==(") != std::string::npos; })) {
@@ -148,7 +148,7 @@ void Ibnetdiscover::check_ends() {
                 continue;
             }
             const std::vector<IbPort>& back = peer->second.links;
-            if (std::any_of(back.begin(), back.end(), [&port, &id = id](const IbPort& other) {
+            if (std::ranges::any_of(back, [&port, &id = id](const IbPort& other) {
                     return other.peer == id && other.port == port.peer_port &&
                            other.peer_port == port.port;
                 })) {
@@ -199,7 +199,7 @@ void Ibnetdiscover::find_tiers() {
     for (const int tier : {2, 3}) {
         for (const auto& [id, node] : fabric_) {
             if (!node.is_switch() || tier_.contains(id)) continue;
-            if (std::any_of(node.links.begin(), node.links.end(), [&](const IbPort& port) {
+            if (std::ranges::any_of(node.links, [&](const IbPort& port) {
                     const auto below = tier_.find(port.peer);
                     return below != tier_.end() && below->second == tier - 1;
                 })) {
@@ -282,9 +282,8 @@ void Ibnetdiscover::find_nodes() {
     std::vector<std::string> fewer;
     int first = 0;
     for (const auto& [name, host] : hosts_) {
-        const bool whole = std::all_of(rails_.begin(), rails_.end(), [&host = host](int rail) {
-            return host.nics.contains(rail);
-        });
+        const bool whole = std::ranges::all_of(
+            rails_, [&host = host](int rail) { return host.nics.contains(rail); });
         if (whole && host.nics.size() == rails_.size()) {
             nodes_.push_back(host);
             continue;
@@ -322,7 +321,7 @@ void Ibnetdiscover::find_nodes() {
 // So that those of a leaf are neighbours.
 void Ibnetdiscover::order_nodes() {
     std::map<double, int> rates;
-    std::stable_sort(nodes_.begin(), nodes_.end(), [&](const Host& a, const Host& b) {
+    std::ranges::stable_sort(nodes_, [&](const Host& a, const Host& b) {
         const std::string left = name_of(a.nics.begin()->second.leaf);
         const std::string right = name_of(b.nics.begin()->second.leaf);
         return left != right ? left < right : a.name < b.name;
@@ -405,10 +404,9 @@ void Ibnetdiscover::say_missing() {
     for (const std::string& spine : spines) {
         spine_ports.push_back(fmt::format("{} {}", name_of(spine), down[spine]));
     }
-    part_.note(
-        "{} leaves and {} spines; cables of each spine: {}.",
-        std::count_if(tier_.begin(), tier_.end(), [](const auto& t) { return t.second == 1; }),
-        spines.size(), fmt::join(spine_ports, ", "));
+    part_.note("{} leaves and {} spines; cables of each spine: {}.",
+               std::ranges::count_if(tier_, [](const auto& t) { return t.second == 1; }),
+               spines.size(), fmt::join(spine_ports, ", "));
     if (missing == 0) return;
     warning(fmt::format("{} cables are missing, were each leaf joined to each spine by {} as most "
                         "are: {}. {} leaves have fewer than {} up: {}",

@@ -40,7 +40,7 @@ class Megatron : private TrainingPlan {
 };
 
 bool is_name(std::string_view text) {
-    return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return !text.empty() && std::ranges::all_of(text, [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                c == '_';
     });
@@ -105,7 +105,7 @@ void Megatron::read_assignment(const std::string& text, int) {
 }
 
 bool Megatron::skips() const {
-    return std::any_of(branches_.begin(), branches_.end(), [](int taken) { return taken != 1; });
+    return std::ranges::any_of(branches_, [](int taken) { return taken != 1; });
 }
 
 // if [ "${NAME}" = value ]; then ... else ... fi
@@ -206,7 +206,7 @@ void Megatron::find_zero() {
         const std::string is = given->values.empty() ? "" : given->values.front();
         const std::vector<std::string> known = {"no_shard", "optim", "optim_grads",
                                                 "optim_grads_params"};
-        const auto found = std::find(known.begin(), known.end(), is);
+        const auto found = std::ranges::find(known, is);
         if (found == known.end()) {
             return diagnostics_.error(
                 given->file, {given->line, 1}, strategy,

@@ -84,9 +84,9 @@ class NcclTests : private Importer {
 // "#  Rank  0 Group  0 Pid 475813 on HOST device  0 [0x8f] NVIDIA H200"
 void NcclTests::read_rank(const FileLine& line) {
     const std::vector<std::string> words = split_text(line.text, ' ');
-    const auto rank = std::find(words.begin(), words.end(), "Rank");
-    const auto on = std::find(words.begin(), words.end(), "on");
-    const auto device = std::find(words.begin(), words.end(), "device");
+    const auto rank = std::ranges::find(words, "Rank");
+    const auto on = std::ranges::find(words, "on");
+    const auto device = std::ranges::find(words, "device");
     if (rank + 1 >= words.end() || on + 1 >= words.end() || device == words.end()) return;
     const auto number = whole_value(*(rank + 1));
     if (!number) return;
@@ -94,7 +94,7 @@ void NcclTests::read_rank(const FileLine& line) {
     if (first_rank_line_ == 0) first_rank_line_ = line.number;
     ranks_.insert(*number);
     hosts_.insert(*(on + 1));
-    const auto group = std::find(words.begin(), words.end(), "Group");
+    const auto group = std::ranges::find(words, "Group");
     if (group + 1 < words.end() && whole_value(*(group + 1)).value_or(0) > 0) {
         error(line.at(), "Group",
               "several groups at once (NCCL_TESTS_SPLIT): the figures are of one of them",

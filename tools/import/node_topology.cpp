@@ -312,7 +312,7 @@ void SmiTopology::run() {
     if (gpus_.empty()) {
         return error("has no row of a GPU", "nvidia-smi topo -m");
     }
-    const auto named = std::count_if(header_.begin(), header_.end(), [](const std::string& name) {
+    const auto named = std::ranges::count_if(header_, [](const std::string& name) {
         return name.starts_with("GPU") && name.size() > 3;
     });
     if (static_cast<std::size_t>(named) != gpus_.size()) {

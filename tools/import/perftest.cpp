@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "models/catalogue/catalogue.h"
 #include "tools/import/importers.h"
 #include "tools/import/text_file.h"

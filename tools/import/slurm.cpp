@@ -113,7 +113,7 @@ void SlurmImport::read_files() {
         }
         const std::vector<FileLine> lines = read_lines(file, diagnostics_);
         if (!diagnostics_.ok()) return;
-        const auto first = std::find_if(lines.begin(), lines.end(), [](const FileLine& line) {
+        const auto first = std::ranges::find_if(lines, [](const FileLine& line) {
             return !trimmed(line.text).empty() && !line.text.starts_with('#');
         });
         if (first != lines.end() && trimmed(first->text).starts_with('{')) {
@@ -142,9 +142,8 @@ void SlurmImport::read_qos_table(const std::string& file, const std::vector<File
         const std::vector<std::string> cells = split_text(line.text, '|');
         if (columns.empty()) {
             columns = cells;
-            const bool whole =
-                std::find(columns.begin(), columns.end(), "Name") != columns.end() &&
-                std::find(columns.begin(), columns.end(), "Priority") != columns.end();
+            const bool whole = std::ranges::find(columns, "Name") != columns.end() &&
+                               std::ranges::find(columns, "Priority") != columns.end();
             if (!whole) {
                 return diagnostics_.error(file, {line.number, 1}, "",
                                           "expected the columns Name and Priority",
@@ -200,14 +199,14 @@ void SlurmImport::add_cluster() {
     if (cluster_.nodes.empty()) return;
     std::vector<std::string> groups;
     for (const SlurmNode& node : cluster_.nodes) {
-        if (std::find(groups.begin(), groups.end(), node.group) == groups.end()) {
+        if (std::ranges::find(groups, node.group) == groups.end()) {
             groups.push_back(node.group);
         }
     }
     StandaloneCatalogue standalone;
     const auto first_of = [&](const std::string& group) {
-        return std::find_if(cluster_.nodes.begin(), cluster_.nodes.end(),
-                            [&](const SlurmNode& n) { return n.group == group; });
+        return std::ranges::find_if(cluster_.nodes,
+                                    [&](const SlurmNode& n) { return n.group == group; });
     };
     const auto says = [](const SlurmNode& node) {
         return fmt::format("--node; {}: {} has {} GPUs{}", node.record->place(), node.name,
@@ -236,8 +235,8 @@ void SlurmImport::add_cluster() {
                 fmt::format("{}: nodes with GPUs, from here on", first.record->place()));
     if (groups.size() == 1) return;
     for (const std::string& group : groups) {
-        const auto count = std::count_if(cluster_.nodes.begin(), cluster_.nodes.end(),
-                                         [&](const SlurmNode& n) { return n.group == group; });
+        const auto count = std::ranges::count_if(
+            cluster_.nodes, [&](const SlurmNode& n) { return n.group == group; });
         const SlurmNode& node = *first_of(group);
         part_.entry("node_group");
         part_.quoted("name", group, node.record->place());

@@ -9,7 +9,7 @@ namespace railyard {
 namespace {
 
 std::size_t place_of(const std::vector<std::string>& header, const char* name) {
-    return static_cast<std::size_t>(std::find(header.begin(), header.end(), name) - header.begin());
+    return static_cast<std::size_t>(std::ranges::find(header, name) - header.begin());
 }
 
 }  // namespace

@@ -211,7 +211,7 @@ void ClusterReader::find_kinds() {
     std::set<std::string> asked;
     for (SlurmNode& node : out_.nodes) {
         node.kind = kind_of(node);
-        if (!node.kind.empty() && std::find(known.begin(), known.end(), node.kind) == known.end()) {
+        if (!node.kind.empty() && std::ranges::find(known, node.kind) == known.end()) {
             throw ScenarioError(fmt::format("--node {}: no node of the catalogue", node.kind),
                                 suggest(node.kind, known));
         }
@@ -263,8 +263,8 @@ std::vector<std::string> ClusterReader::nodes_with(const std::string& features) 
     const std::vector<std::string> asked = split_text(features, ',');
     for (const auto& [node, has] : features_) {
         const std::vector<std::string> own = split_text(has, ',');
-        if (std::any_of(own.begin(), own.end(), [&](const std::string& one) {
-                return !one.empty() && std::find(asked.begin(), asked.end(), one) != asked.end();
+        if (std::ranges::any_of(own, [&](const std::string& one) {
+                return !one.empty() && std::ranges::find(asked, one) != asked.end();
             })) {
             out.push_back(node);
         }
@@ -323,7 +323,7 @@ void ClusterReader::add_partition(const SlurmRecord& record) {
          nodes != nullptr ? members(record, *nodes) : std::vector<std::string>{}) {
         const auto found = place_.find(node);
         if (found != place_.end()) out.nodes.push_back(found->second);
-        const bool future = std::find(future_.begin(), future_.end(), node) != future_.end();
+        const bool future = std::ranges::find(future_, node) != future_.end();
         if (found == place_.end() && !future && !defined_.contains(node)) unknown.push_back(node);
     }
     if (!unknown.empty()) {
@@ -332,7 +332,7 @@ void ClusterReader::add_partition(const SlurmRecord& record) {
                                  unknown.size(), some_of(unknown)),
                      "give the file with their NodeName, too");
     }
-    std::sort(out.nodes.begin(), out.nodes.end());
+    std::ranges::sort(out.nodes);
     out.nodes.erase(std::unique(out.nodes.begin(), out.nodes.end()), out.nodes.end());
     const std::string* state = record.find("state");
     const std::string is = lower_case(state != nullptr ? *state : "up");
@@ -450,27 +450,26 @@ std::vector<std::size_t> node_order(const SlurmCluster& cluster, bool by_partiti
     const std::size_t count = cluster.nodes.size();
     std::vector<std::string> groups;
     for (const SlurmNode& node : cluster.nodes) {
-        if (std::find(groups.begin(), groups.end(), node.group) == groups.end()) {
+        if (std::ranges::find(groups, node.group) == groups.end()) {
             groups.push_back(node.group);
         }
     }
     // Larger partitions decide first, so that one within another stays together.
     std::vector<const SlurmPartition*> by_size;
     for (const SlurmPartition& p : cluster.partitions) by_size.push_back(&p);
-    std::stable_sort(by_size.begin(), by_size.end(), [](const auto* a, const auto* b) {
-        return a->nodes.size() > b->nodes.size();
-    });
+    std::ranges::stable_sort(
+        by_size, [](const auto* a, const auto* b) { return a->nodes.size() > b->nodes.size(); });
     std::vector<std::vector<bool>> in(count, std::vector<bool>(by_size.size()));
     for (std::size_t p = 0; p < by_size.size(); ++p) {
         for (const std::size_t node : by_size[p]->nodes) in[node][p] = true;
     }
     std::vector<std::size_t> out(count);
     std::iota(out.begin(), out.end(), 0);
-    std::stable_sort(out.begin(), out.end(), [&](std::size_t a, std::size_t b) {
+    std::ranges::stable_sort(out, [&](std::size_t a, std::size_t b) {
         const SlurmNode& left = cluster.nodes[a];
         const SlurmNode& right = cluster.nodes[b];
-        const auto group_a = std::find(groups.begin(), groups.end(), left.group);
-        const auto group_b = std::find(groups.begin(), groups.end(), right.group);
+        const auto group_a = std::ranges::find(groups, left.group);
+        const auto group_b = std::ranges::find(groups, right.group);
         if (group_a != group_b) return group_a < group_b;
         if (by_partition && in[a] != in[b]) return in[a] > in[b];
         return static_cast<unsigned>(left.leaf) < static_cast<unsigned>(right.leaf);
@@ -503,7 +502,7 @@ void put_in_order(SlurmCluster& cluster, const std::vector<std::size_t>& order) 
     cluster.nodes = std::move(sorted);
     for (SlurmPartition& p : cluster.partitions) {
         for (std::size_t& node : p.nodes) node = place[node];
-        std::sort(p.nodes.begin(), p.nodes.end());
+        std::ranges::sort(p.nodes);
     }
 }
 

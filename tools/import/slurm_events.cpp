@@ -261,8 +261,8 @@ const CauseWords* SlurmEvents::cause_of(const std::string& reason) {
 // A row that begins when the one before it ends goes on with its outage.
 void SlurmEvents::chain_rows() {
     for (auto& [node, rows] : rows_) {
-        std::stable_sort(rows.begin(), rows.end(),
-                         [](const EventRow& a, const EventRow& b) { return a.start < b.start; });
+        std::ranges::stable_sort(
+            rows, [](const EventRow& a, const EventRow& b) { return a.start < b.start; });
         Outage outage{node, {}};
         for (const EventRow& row : rows) {
             constexpr std::int64_t slack_s = 1;
@@ -313,7 +313,7 @@ void SlurmEvents::settle(const Outage& outage) {
         planned_ += planned;
         if (planned) return;
     }
-    const auto out = std::find_if(outage.rows.begin(), outage.rows.end(), [](const EventRow& row) {
+    const auto out = std::ranges::find_if(outage.rows, [](const EventRow& row) {
         return !row.state.starts_with("DRNG") && !row.state.starts_with("DRAINING");
     });
     if (out == outage.rows.end()) {
@@ -328,7 +328,7 @@ void SlurmEvents::settle(const Outage& outage) {
     silent_only_ += name == "not_responding";
     const EventRow& first = from != nullptr ? *from : outage.rows.front();
     if (cause.events++ == 0) cause.first = first.place;
-    if (std::find(cause.what.begin(), cause.what.end(), first.reason) == cause.what.end()) {
+    if (std::ranges::find(cause.what, first.reason) == cause.what.end()) {
         cause.what.push_back(first.reason.empty() ? "(no reason)" : first.reason);
     }
     if (outage.rows.back().end) {
@@ -354,8 +354,8 @@ double SlurmEvents::exposure() {
               "TimeEnd,State,Reason,User,TRES");
         return 1;
     }
-    std::stable_sort(counts_.begin(), counts_.end(),
-                     [](const auto& a, const auto& b) { return a.first.start < b.first.start; });
+    std::ranges::stable_sort(
+        counts_, [](const auto& a, const auto& b) { return a.first.start < b.first.start; });
     double days = 0;
     for (std::size_t i = 0; i < counts_.size(); ++i) {
         const std::int64_t next = i + 1 < counts_.size() ? counts_[i + 1].first.start : last_;
@@ -423,7 +423,7 @@ void SlurmEvents::say_lemons() {
 void SlurmEvents::say_bursts() {
     constexpr std::int64_t within_s = 300;
     constexpr std::size_t nodes_min = 4;
-    std::sort(starts_.begin(), starts_.end());
+    std::ranges::sort(starts_);
     std::int64_t bursts = 0;
     std::size_t largest = 0;
     for (std::size_t i = 0; i < starts_.size();) {

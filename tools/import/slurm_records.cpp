@@ -215,7 +215,7 @@ SlurmTime slurm_time(std::string_view text) {
     if (parts.size() > 3) return {};
     parts.resize(3, 0);
     std::int64_t seconds = parts[0] * 3600 + parts[1] * 60 + parts[2];
-    if (dash == std::string_view::npos && std::count(rest.begin(), rest.end(), ':') < 2) {
+    if (dash == std::string_view::npos && std::ranges::count(rest, ':') < 2) {
         seconds = parts[0] * 60 + parts[1];  // minutes, or minutes and seconds
     }
     return {true, days * 86'400 + seconds};

@@ -127,7 +127,7 @@ class Io500 : private StoreTable {
 // "[RESULT]       ior-easy-write        0.186620 GiB/s  : time 0.027 seconds [INVALID]"
 void Io500::read_result(const FileLine& line) {
     const std::vector<std::string> words = split_text(line.text, ' ');
-    const auto at = std::find(words.begin(), words.end(), "[RESULT]");
+    const auto at = std::ranges::find(words, "[RESULT]");
     const auto size = static_cast<std::size_t>(words.end() - at);
     const auto value = size > 3 ? real_value(at[2]) : std::nullopt;
     const bool bandwidth = size > 3 && (at[3] == "GiB/s" || at[3] == "GB/s");

@@ -93,9 +93,8 @@ void add_trace(std::vector<ImportedJob> jobs, const TraceCounts& counts, const s
                 "had not ended",
                 counts.rows, counts.without_gpus, counts.never_started, counts.still_running));
     }
-    std::stable_sort(jobs.begin(), jobs.end(), [](const ImportedJob& a, const ImportedJob& b) {
-        return a.submit_s < b.submit_s;
-    });
+    std::ranges::stable_sort(
+        jobs, [](const ImportedJob& a, const ImportedJob& b) { return a.submit_s < b.submit_s; });
     double gpu_hours = 0;
     std::int64_t largest = 0;
     std::int64_t limits = 0;

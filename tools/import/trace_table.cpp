@@ -68,8 +68,7 @@ class TraceTable : private Importer {
 void TraceTable::find_columns(const CsvTable& table) {
     for (const ColumnNames& column : usual_names()) {
         for (const char* name : column.names) {
-            if (std::find(table.columns.begin(), table.columns.end(), name) == table.columns.end())
-                continue;
+            if (std::ranges::find(table.columns, name) == table.columns.end()) continue;
             columns_[column.what] = name;
             break;
         }
@@ -82,13 +81,13 @@ void TraceTable::find_columns(const CsvTable& table) {
         if (equals == std::string::npos) {
             throw ScenarioError(fmt::format("--column {}: expected submit=NAME", given));
         }
-        if (std::find(known.begin(), known.end(), what) == known.end()) {
+        if (std::ranges::find(known, what) == known.end()) {
             throw ScenarioError(
                 fmt::format("--column {}: nothing here is called '{}'", given, what),
                 suggest(what, known));
         }
         const std::string name = given.substr(equals + 1);
-        if (std::find(table.columns.begin(), table.columns.end(), name) == table.columns.end()) {
+        if (std::ranges::find(table.columns, name) == table.columns.end()) {
             throw ScenarioError(
                 fmt::format("--column {}: the file has no column '{}'", given, name),
                 suggest(name, table.columns));

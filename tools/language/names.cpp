@@ -13,9 +13,8 @@ std::optional<std::size_t> find_name(std::string_view name, const std::vector<st
         }
         return out;
     };
-    const auto found = std::find_if(names.begin(), names.end(), [&](const std::string& each) {
-        return plain(each) == plain(name);
-    });
+    const auto found = std::ranges::find_if(
+        names, [&](const std::string& each) { return plain(each) == plain(name); });
     if (found == names.end()) return std::nullopt;
     return static_cast<std::size_t>(found - names.begin());
 }

@@ -22,8 +22,7 @@ class NodesFile {
   private:
     std::optional<std::string> column(const std::vector<std::string>& names) const {
         for (const std::string& name : names) {
-            if (std::find(table_.columns.begin(), table_.columns.end(), name) !=
-                table_.columns.end()) {
+            if (std::ranges::find(table_.columns, name) != table_.columns.end()) {
                 return name;
             }
         }
@@ -64,9 +63,8 @@ std::vector<VirtualCluster> NodesFile::read(std::optional<std::int64_t> gpus_per
         ++row_;
         VirtualCluster c{row.at(name), count(row, nodes, nodes_max), 0};
         c.gpus_per_node = gpus ? count(row, *gpus, gpus_per_node_max) : *gpus_per_node;
-        const bool twice = std::any_of(out.begin(), out.end(), [&](const VirtualCluster& other) {
-            return other.name == c.name;
-        });
+        const bool twice = std::ranges::any_of(
+            out, [&](const VirtualCluster& other) { return other.name == c.name; });
         if (twice) error(name, fmt::format("'{}' has a row already", c.name));
         out.push_back(std::move(c));
     }

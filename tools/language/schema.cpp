@@ -13,8 +13,8 @@ namespace {
 
 // Units as alternatives of a regular expression, longest first: "GB/s" before "GB".
 std::string alternatives(std::vector<std::string> units) {
-    std::stable_sort(units.begin(), units.end(),
-                     [](const auto& a, const auto& b) { return a.size() > b.size(); });
+    std::ranges::stable_sort(units,
+                             [](const auto& a, const auto& b) { return a.size() > b.size(); });
     return fmt::format("{}", fmt::join(units, "|"));
 }
 
@@ -124,7 +124,7 @@ std::optional<Json> default_of(const SchemaRow& row) {
         Json value = Json::parse(row.otherwise, nullptr, false);
         if (value.is_boolean() || value.is_number()) return value;
     }
-    const auto found = std::find(row.words.begin(), row.words.end(), row.otherwise);
+    const auto found = std::ranges::find(row.words, row.otherwise);
     if (found != row.words.end()) return Json(*found);
     return std::nullopt;
 }
@@ -264,7 +264,7 @@ Json overrides(Definitions& definitions) {
 Json own_value(const std::string& kind, const std::string& key, Definitions& definitions) {
     Json any = Json::array();
     const auto add_type = [&](Json type) {
-        if (std::find(any.begin(), any.end(), type) == any.end()) any.push_back(std::move(type));
+        if (std::ranges::find(any, type) == any.end()) any.push_back(std::move(type));
     };
     for (const Value* ours : built_in_values(kind, key)) {
         const Value* inner = ours->find("value");

@@ -40,8 +40,8 @@ using Leaves = std::vector<std::pair<std::string, std::string>>;
 
 bool is_list_of_tables(const Value& value) {
     return value.kind == Value::Kind::array && !value.items.empty() &&
-           std::all_of(value.items.begin(), value.items.end(),
-                       [](const Value& item) { return item.kind == Value::Kind::table; });
+           std::ranges::all_of(value.items,
+                               [](const Value& item) { return item.kind == Value::Kind::table; });
 }
 
 void add_leaves(const Value& value, const std::string& path, Leaves& out) {
@@ -60,8 +60,8 @@ void add_leaves(const Value& value, const std::string& path, Leaves& out) {
 }
 
 const std::string* find(const Leaves& leaves, const std::string& path) {
-    const auto found = std::find_if(leaves.begin(), leaves.end(),
-                                    [&](const auto& leaf) { return leaf.first == path; });
+    const auto found =
+        std::ranges::find_if(leaves, [&](const auto& leaf) { return leaf.first == path; });
     return found == leaves.end() ? nullptr : &found->second;
 }
 
@@ -74,7 +74,7 @@ std::vector<DifferingKey> differing_keys(const std::vector<const Document*>& doc
         all.emplace_back();
         add_leaves(document->root, "", all.back());
         for (const auto& [path, text] : all.back()) {
-            if (std::find(paths.begin(), paths.end(), path) == paths.end()) paths.push_back(path);
+            if (std::ranges::find(paths, path) == paths.end()) paths.push_back(path);
         }
     }
     std::vector<DifferingKey> out;
@@ -86,7 +86,7 @@ std::vector<DifferingKey> differing_keys(const std::vector<const Document*>& doc
             key.values.push_back(text ? *text : "");
         }
         const auto differs = [&](const std::string& v) { return v != key.values[0]; };
-        if (std::any_of(key.values.begin(), key.values.end(), differs)) out.push_back(key);
+        if (std::ranges::any_of(key.values, differs)) out.push_back(key);
     }
     return out;
 }

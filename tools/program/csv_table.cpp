@@ -139,7 +139,7 @@ void each_row(const CsvTable& table, std::vector<Diagnostic>& unused,
         try {
             use(Fields(table.rows[i]));
         } catch (const RowError& e) {
-            const auto column = std::find(table.columns.begin(), table.columns.end(), e.column);
+            const auto column = std::ranges::find(table.columns, e.column);
             const bool known = column != table.columns.end();
             const std::size_t place = known ? column - table.columns.begin() : 0;
             unused.push_back({table.path, table.places[i][place], e.column, e.message, ""});

@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 
 #include "sim/cancel.h"
 #include "tools/program/build_identity.h"

@@ -35,8 +35,7 @@ bool same(double a, double b) {
 }  // namespace
 
 bool constant(const std::vector<double>& column) {
-    return std::all_of(column.begin(), column.end(),
-                       [&](double v) { return same(v, column.front()); });
+    return std::ranges::all_of(column, [&](double v) { return same(v, column.front()); });
 }
 
 Json packed(const std::vector<double>& column) {

@@ -34,7 +34,7 @@ std::size_t importance(const std::string& name, const std::string& unit) {
     constexpr std::array first = {"goodput",     "ettr",          "mfu",
                                   "tokens",      "wall_time",     "steps",
                                   "checkpoints", "interruptions", "step_time"};
-    const auto found = std::find(first.begin(), first.end(), name);
+    const auto found = std::ranges::find(first, name);
     if (found != first.end()) return static_cast<std::size_t>(found - first.begin());
     return first.size() + (unit == "USD" ? 0 : name.ends_with("_per_interruption") ? 1 : 2);
 }
@@ -240,7 +240,7 @@ Json Reader::metrics() {
         m.low[place] = real_or_missing(row, 4);
         m.high[place] = real_or_missing(row, 5);
     });
-    std::stable_sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
+    std::ranges::stable_sort(order, [&](const auto& a, const auto& b) {
         return importance(a, found[a].unit) < importance(b, found[b].unit);
     });
     std::map<std::string, Json> means;

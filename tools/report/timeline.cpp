@@ -293,7 +293,7 @@ std::vector<double> load_of(const NetworkWindow& window) {
                 load[link] += static_cast<double>(flow.bytes) / capacities[link];
         }
     }
-    const double most = load.empty() ? 0 : *std::max_element(load.begin(), load.end());
+    const double most = load.empty() ? 0 : *std::ranges::max_element(load);
     if (most > 0) {
         for (double& l : load) l /= most;
     }

@@ -205,7 +205,7 @@ void ResultsDb::add_events(std::int64_t point, std::int64_t replica,
 
 // The list's number is a digest of what is in it, so that it does not depend on which point came first.
 std::int64_t ResultsDb::name_list(const NameList& names) {
-    const auto known = std::find_if(lists_.begin(), lists_.end(), [&](const auto& list) {
+    const auto known = std::ranges::find_if(lists_, [&](const auto& list) {
         return std::equal(names.begin(), names.end(), list.names.begin(), list.names.end(),
                           [](const auto& a, const auto& b) {
                               return a.first == b.first && a.second == b.second;
@@ -242,13 +242,13 @@ void ResultsDb::finish_point(std::int64_t point, const std::vector<FailureCause>
         ledger.emplace_back(point, category_name(static_cast<Category>(i)), sums.gpu_s[i],
                             sums.ledger[i]);
     }
-    std::sort(ledger.begin(), ledger.end());
+    std::ranges::sort(ledger);
     db_.insert("INSERT OR REPLACE INTO point_ledger VALUES", ledger);
     std::vector<std::tuple<std::int64_t, std::string_view, double>> counts;
     for (std::size_t i = 0; i < causes.size(); ++i) {
         counts.emplace_back(point, causes[i].name, sums.interruptions[i]);
     }
-    std::sort(counts.begin(), counts.end());
+    std::ranges::sort(counts);
     db_.insert("INSERT OR REPLACE INTO point_interruptions VALUES", counts);
 }
 
@@ -262,8 +262,8 @@ void ResultsDb::add_metrics(std::int64_t point, const std::vector<MetricSummary>
                           m.summary.deviation, finite(m.summary.ci95.low),
                           finite(m.summary.ci95.high));
     }
-    std::sort(rows.begin(), rows.end(),
-              [](const auto& a, const auto& b) { return std::get<1>(a) < std::get<1>(b); });
+    std::ranges::sort(rows,
+                      [](const auto& a, const auto& b) { return std::get<1>(a) < std::get<1>(b); });
     db_.insert("INSERT OR REPLACE INTO point_metrics VALUES", rows);
 }
 

@@ -135,7 +135,7 @@ std::vector<CauseOfLoss> Attributor::shares() const {
         }
         out.push_back(cause);
     }
-    std::stable_sort(out.begin(), out.end(), [](const CauseOfLoss& a, const CauseOfLoss& b) {
+    std::ranges::stable_sort(out, [](const CauseOfLoss& a, const CauseOfLoss& b) {
         const auto size = [](const CauseOfLoss& c) {
             const std::optional<Summary>& known = c.share ? c.share : c.alone;
             return known ? known->mean : -1.0;

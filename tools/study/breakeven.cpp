@@ -134,7 +134,7 @@ Crossing Search::cross(const Bracket& bracket) {
                           const Bound& far_side) {
         scan_ = whole_scan;
         std::erase_if(scan_, [&](double share) { return upwards ? share <= from : share >= from; });
-        if (!upwards) std::reverse(scan_.begin(), scan_.end());
+        if (!upwards) std::ranges::reverse(scan_);
         return end_of_open(near_side, far_side, from);
     };
     const Bound before = b_more ? Bound(low) : Bound(high);

@@ -69,8 +69,8 @@ std::vector<std::string> other_integers(std::int64_t number) {
 
 // The words of a key's closed list.
 std::vector<std::string> words_of(const std::string& path, const std::vector<SchemaRow>& schema) {
-    const auto row = std::find_if(schema.begin(), schema.end(),
-                                  [&](const SchemaRow& each) { return each.path == path; });
+    const auto row =
+        std::ranges::find_if(schema, [&](const SchemaRow& each) { return each.path == path; });
     return row == schema.end() ? std::vector<std::string>() : row->words;
 }
 

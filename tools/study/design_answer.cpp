@@ -197,7 +197,7 @@ void Answerer::predict_figures() {
             }
         }
         if (all.empty()) continue;
-        std::sort(all.begin(), all.end());
+        std::ranges::sort(all);
         AnsweredDesign& answered = out_.designs[d];
         answered.half = {sorted_quantile(all, 0.25), sorted_quantile(all, 0.75)};
         answered.nine_tenths = {sorted_quantile(all, 0.05), sorted_quantile(all, 0.95)};
@@ -252,7 +252,7 @@ void Answerer::explain_next() {
             next.cost_per_year += usd;
             if (std::abs(usd) > cent) next.lines.push_back({what, usd});
         }
-        std::stable_sort(next.lines.begin(), next.lines.end(), [](const auto& a, const auto& b) {
+        std::ranges::stable_sort(next.lines, [](const auto& a, const auto& b) {
             return std::abs(a.usd) > std::abs(b.usd);
         });
         next.work = known_[d + 1].work / known_[d].work;

@@ -71,9 +71,7 @@ class Judge {
     }
     double mean(std::size_t i) const { return summarise(racers_[i].values).mean; }
     bool is_better(double a, double b) const { return better_than(a, b, rules_.better); }
-    std::int64_t kept(std::size_t i) const {
-        return std::count(racers_[i].kept.begin(), racers_[i].kept.end(), true);
-    }
+    std::int64_t kept(std::size_t i) const { return std::ranges::count(racers_[i].kept, true); }
     // How far a mean may be off to one side at the race's level; of a spread that is at least so large.
     double reach(const Summary& s, double least_spread) const {
         return -student_t_quantile(level_, s.degrees) * std::max(s.spread, least_spread) /
@@ -193,7 +191,7 @@ void Judge::call_next() {
             const auto& y = racers_[b].bound;
             return x && y ? is_better(*x, *y) : x.has_value() && !y.has_value();
         };
-        std::stable_sort(waiting.begin(), waiting.end(), before);
+        std::ranges::stable_sort(waiting, before);
         state_.racing += static_cast<std::int64_t>(waiting.size());
         const bool bounds = racers_[waiting[0]].bound.has_value();
         if (bounds && state_.leader && rules_.leader > 0 &&
@@ -205,7 +203,7 @@ void Judge::call_next() {
         }
         const std::size_t wave = std::max(rules_.wave, racers_.size() - waiting.size());
         if (bounds && waiting.size() > wave) waiting.resize(wave);
-        std::sort(waiting.begin(), waiting.end());
+        std::ranges::sort(waiting);
         state_.replicas = rules_.first;
         state_.next = std::move(waiting);
         return;
@@ -235,8 +233,8 @@ std::vector<std::size_t> front_of(const std::vector<std::vector<double>>& rows) 
         if (numbers && !rows[i].empty()) order.push_back(i);
     }
     // In this order only what comes before a row can be as good as it in everything.
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return rows[a] < rows[b]; });
+    std::ranges::stable_sort(order,
+                             [&](std::size_t a, std::size_t b) { return rows[a] < rows[b]; });
     std::vector<std::size_t> front;
     for (const std::size_t i : order) {
         const bool beaten = std::ranges::any_of(front, [&](std::size_t other) {
@@ -245,7 +243,7 @@ std::vector<std::size_t> front_of(const std::vector<std::vector<double>>& rows) 
         });
         if (!beaten) front.push_back(i);
     }
-    std::sort(front.begin(), front.end());
+    std::ranges::sort(front);
     return front;
 }
 

@@ -75,7 +75,7 @@ std::vector<Regret> regrets(const Worlds& w, Better better) {
         }
         constexpr double high = 0.95;
         out[d].mean = summarise(all).mean;
-        std::sort(all.begin(), all.end());
+        std::ranges::sort(all);
         out[d].high = sorted_quantile(all, high);
         out[d].best_share = best_in_all / static_cast<double>(worlds.size());
     }
@@ -109,8 +109,7 @@ std::vector<InputWorth> worth_of_inputs(const Worlds& w, Better better) {
         constexpr double nothing = 1e-9;
         if (worth > nothing * std::abs(unknowing)) out.push_back({w.inputs[i], worth});
     }
-    std::stable_sort(out.begin(), out.end(),
-                     [](const auto& a, const auto& b) { return a.worth > b.worth; });
+    std::ranges::stable_sort(out, [](const auto& a, const auto& b) { return a.worth > b.worth; });
     return out;
 }
 

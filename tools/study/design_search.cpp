@@ -16,8 +16,7 @@ namespace railyard {
 
 double SearchedDesign::kept_share() const {
     if (kept.empty()) return 1;
-    return static_cast<double>(std::count(kept.begin(), kept.end(), true)) /
-           static_cast<double>(kept.size());
+    return static_cast<double>(std::ranges::count(kept, true)) / static_cast<double>(kept.size());
 }
 
 namespace {
@@ -479,14 +478,14 @@ void Searcher::rank(const std::vector<std::size_t>& field) {
         if (x_races != (y.fate == Fate::racing)) return x_races;
         return better_than(x.mean(), y.mean(), q_.objective.better);
     };
-    std::stable_sort(out_.best.begin(), out_.best.end(), before);
+    std::ranges::stable_sort(out_.best, before);
 }
 
 bool Searcher::race_on(Fidelity fidelity, std::int64_t most) {
     std::vector<std::size_t> field(
         out_.best.begin(),
         out_.best.begin() + std::min(std::ssize(out_.best), static_cast<std::ptrdiff_t>(most)));
-    std::sort(field.begin(), field.end());
+    std::ranges::sort(field);
     static const std::atomic<bool> never{false};
     parallel_for(field.size(), options_.threads, options_.cancelled ? *options_.cancelled : never,
                  [&](std::size_t i) {

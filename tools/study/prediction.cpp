@@ -24,7 +24,7 @@ std::vector<double> sorted_logs(const std::vector<double>& values, double from) 
             out.push_back(std::log(std::max(v / from, nothing)));
         }
     }
-    std::sort(out.begin(), out.end());
+    std::ranges::sort(out);
     return out;
 }
 
@@ -130,7 +130,7 @@ Predicted put_together(const Question& question, const std::vector<double>& by_e
             sum += quantile_of(static_cast<Doubt>(d), point[d]);
         sums.push_back(sum);
     }
-    std::sort(sums.begin(), sums.end());
+    std::ranges::sort(sums);
     const auto value_at = [&](double log) {
         return std::min(most, question.value * std::exp(log));
     };

@@ -123,13 +123,11 @@ void Screening::turn_one_by_one(const std::vector<UncertainInput>& inputs) {
         if (!bar.low || !bar.high) return true;
         return largest > 0 && bar.largest() >= negligible * largest;
     };
-    std::stable_sort(out_.bars.begin(), out_.bars.end(),
-                     [&](const TornadoBar& a, const TornadoBar& b) {
-                         if (decides(a) != decides(b)) return decides(a);
-                         return a.swing() > b.swing();
-                     });
-    out_.deciding =
-        static_cast<std::size_t>(std::count_if(out_.bars.begin(), out_.bars.end(), decides));
+    std::ranges::stable_sort(out_.bars, [&](const TornadoBar& a, const TornadoBar& b) {
+        if (decides(a) != decides(b)) return decides(a);
+        return a.swing() > b.swing();
+    });
+    out_.deciding = static_cast<std::size_t>(std::ranges::count_if(out_.bars, decides));
 }
 
 void Screening::screen() {

@@ -72,10 +72,10 @@ std::optional<std::string> help_for_unknown_key(const std::string& key) {
     const bool in_entry =
         std::ranges::any_of(open_tables,
                             [&](std::string_view table) { return key.starts_with(table); }) ||
-        std::any_of(open_kinds().begin(), open_kinds().end(), [&](const OpenKind& kind) {
+        std::ranges::any_of(open_kinds(), [&](const OpenKind& kind) {
             return key.starts_with(fmt::format("{}.", kind.section));
         });
-    if (in_entry || std::any_of(known.begin(), known.end(), is_it)) return {};
+    if (in_entry || std::ranges::any_of(known, is_it)) return {};
     const std::string near = did_you_mean(plain, known);
     return near.empty() ? "'railyard list keys' prints them" : near;
 }
@@ -189,7 +189,7 @@ void StudyReader::read_axes() {
         std::optional<Axis> axis = Axis::read(section, bounds_[at++], takes_any_value_);
         if (!axis) continue;
         check_key(section, axis->key());
-        if (std::find(seen.begin(), seen.end(), axis->key()) != seen.end()) {
+        if (std::ranges::find(seen, axis->key()) != seen.end()) {
             section.error("key", fmt::format("{} is an axis already", axis->key()));
         }
         seen.push_back(axis->key());

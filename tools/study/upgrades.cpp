@@ -262,7 +262,7 @@ std::optional<Contest> contest_of(const std::vector<Upgrade>& upgrades,
         if (counts(trials[i]) && std::isfinite(mean(i))) order.push_back(i);
     }
     if (order.size() < 2) return std::nullopt;
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
         return better_than(mean(a), mean(b), by.better);
     });
     const auto upgrade = [&](std::size_t i) {
@@ -312,14 +312,13 @@ UpgradeTable try_upgrades(const TrialOptions& options, const ScenarioChanges& ch
         }
     }
     out.contest = contest_of(upgrades, trials, trial_options.metrics);
-    std::stable_sort(out.effects.begin(), out.effects.end(),
-                     [](const UpgradeEffect& a, const UpgradeEffect& b) {
-                         const auto gain = [](const UpgradeEffect& e) {
-                             return e.return_on_cost ? e.return_on_cost->typical : e.speed.mean;
-                         };
-                         if (a.upgrade.free != b.upgrade.free) return a.upgrade.free;
-                         return gain(a) > gain(b);
-                     });
+    std::ranges::stable_sort(out.effects, [](const UpgradeEffect& a, const UpgradeEffect& b) {
+        const auto gain = [](const UpgradeEffect& e) {
+            return e.return_on_cost ? e.return_on_cost->typical : e.speed.mean;
+        };
+        if (a.upgrade.free != b.upgrade.free) return a.upgrade.free;
+        return gain(a) > gain(b);
+    });
     return out;
 }
 

@@ -162,8 +162,8 @@ VerdictEstimates between(const DesignMeans& a, const DesignMeans& b, const Judge
         if (!a.at.contains(input.name())) inputs.push_back(input);
     }
     out.read = inputs.size();
-    out.default_ranges = std::any_of(inputs.begin(), inputs.end(),
-                                     [](const auto& input) { return !input.range_given(); });
+    out.default_ranges =
+        std::ranges::any_of(inputs, [](const auto& input) { return !input.range_given(); });
     if (!a.as_is || !b.as_is) return out;
     // What a few replicas say of the change; the difference itself is known from more.
     const double few = *b.as_is - *a.as_is;
@@ -179,7 +179,7 @@ VerdictEstimates between(const DesignMeans& a, const DesignMeans& b, const Judge
         const bool impossible = !ends.low || !ends.high;
         if (impossible || ends.swing(judged.difference) > 0) out.moving.push_back(ends);
     }
-    std::stable_sort(out.moving.begin(), out.moving.end(), [&](const auto& x, const auto& y) {
+    std::ranges::stable_sort(out.moving, [&](const auto& x, const auto& y) {
         return x.swing(judged.difference) > y.swing(judged.difference);
     });
     return out;
@@ -253,8 +253,8 @@ std::vector<EstimateEffect> rank_estimates(const TrialOptions& like, const Judge
     };
     const auto rank = [](std::vector<EstimateEffect>& effects) {
         std::erase_if(effects, [](const EstimateEffect& e) { return e.swing() == 0; });
-        std::stable_sort(effects.begin(), effects.end(),
-                         [](const auto& a, const auto& b) { return a.swing() > b.swing(); });
+        std::ranges::stable_sort(
+            effects, [](const auto& a, const auto& b) { return a.swing() > b.swing(); });
     };
     const bool enough = like.replicas > 0 && like.replicas <= few;
     std::vector<EstimateEffect> effects = over(enough ? like.replicas : few, scenario.estimates);

@@ -100,7 +100,7 @@ void PerfettoTrace::write(OutputFile& out) const {
     }
     std::vector<const PerfettoTrace::Event*> order;
     for (const auto& event : events_) order.push_back(&event);
-    std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+    std::ranges::stable_sort(order, [](const auto* a, const auto* b) {
         return std::pair(a->at_ns, a->kind) < std::pair(b->at_ns, b->kind);
     });
     constexpr TrackEvent::Type types[] = {TrackEvent::TYPE_SLICE_END, TrackEvent::TYPE_COUNTER,

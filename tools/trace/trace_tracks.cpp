@@ -159,13 +159,13 @@ std::string size_name(std::int64_t gpus) {
 
 std::size_t trace_runs(PerfettoTrace& trace, const Scenario& s, std::vector<JobStint> runs) {
     constexpr std::size_t runs_max = 50'000;  // as many as a browser can hold
-    std::stable_sort(runs.begin(), runs.end(), [](const JobStint& a, const JobStint& b) {
+    std::ranges::stable_sort(runs, [](const JobStint& a, const JobStint& b) {
         return a.part_seconds() > b.part_seconds();
     });
     const std::size_t left_out = runs.size() - std::min(runs.size(), runs_max);
     runs.resize(runs.size() - left_out);
-    std::stable_sort(runs.begin(), runs.end(),
-                     [](const JobStint& a, const JobStint& b) { return a.from < b.from; });
+    std::ranges::stable_sort(runs,
+                             [](const JobStint& a, const JobStint& b) { return a.from < b.from; });
     Lanes lanes(trace, trace.group("jobs that run, by size"));
     for (const JobStint& run : runs) {
         trace.slice(lanes.track(size_name(run.job->gpus), ns(run.from), ns(run.until)),
@@ -247,8 +247,8 @@ void trace_flows(PerfettoTrace& trace, PerfettoTrace::Track group, const Network
     for (std::size_t f = 0; f < window.window.flows.size(); ++f) {
         if (r.begun[f] <= r.end) order.push_back(f);
     }
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return r.begun[a] < r.begun[b]; });
+    std::ranges::stable_sort(order,
+                             [&](std::size_t a, std::size_t b) { return r.begun[a] < r.begun[b]; });
     Lanes senders(trace, group);
     for (const std::size_t f : order) {
         const PacketFlow& flow = window.window.flows[f];
@@ -289,7 +289,7 @@ std::vector<LinkId> busiest(const WindowResult& r) {
     constexpr std::size_t links_max = 400;
     std::vector<const WindowLink*> links;
     for (const WindowLink& link : r.links) links.push_back(&link);
-    std::stable_sort(links.begin(), links.end(), [](const auto* a, const auto* b) {
+    std::ranges::stable_sort(links, [](const auto* a, const auto* b) {
         return std::pair(a->paused, a->queue_bytes_max) > std::pair(b->paused, b->queue_bytes_max);
     });
     links.resize(std::min(links.size(), links_max));

@@ -349,7 +349,7 @@ class Storage {
     // The largest run of this kind in the submission, which only just passes.
     bool at_its_bound(const Run& run) {
         if (run.au - 100 * utilisation_min(run) > at_bound_points) return false;
-        return std::none_of(runs_.begin(), runs_.end(), [&](const Run& other) {
+        return std::ranges::none_of(runs_, [&](const Run& other) {
             return other.system == run.system && other.workload == run.workload &&
                    other.accelerator == run.accelerator && other.clients == run.clients &&
                    other.accelerators > run.accelerators;
