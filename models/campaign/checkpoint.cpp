@@ -131,7 +131,7 @@ void CheckpointJoin::settle_size() {
                 ? *keys_.bytes_per_param
                 : catalogue_.number("checkpoint", "", "persisted_bytes_per_param");
         const double each = per_param + (keys_.gradients ? s_.parameter_bytes.weight : 0);
-        const double still = s_.plan.freeze_vision
+        const double still = s_.plan.freeze_vision && s_.plan.adapter_rank == 0
                                  ? vision_parameters(s_.model.vision, s_.model.hidden).layers
                                  : 0;  // weights alone
         const double bytes = (parameter_count(s_.model) - still) * each +

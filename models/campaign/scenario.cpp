@@ -256,11 +256,10 @@ void ScenarioReader::read_work() {
     WindowContext window = window_context(s_);
     window.nodes = outline_.job_nodes().value_or(s_.nodes.nodes);
     s_.window = read_window(top_, window);
-    const bool packets = s_.fidelity == Fidelity::packet || top_.has("window") ||
-                         outline_.find({"failures", "storm"}) != nullptr;
-    if (s_.own_class && !packets) {
+    if (s_.own_class && !packets_wanted()) {
         top_.section("storage").warning(
-            "traffic_class", "has no effect on flows, which share links whatever their class",
+            "traffic_class",
+            "has no effect without packets: all else shares links whatever its class",
             "run.fidelity = \"packet\", or a [window]");
     }
     if (top_.has("scheduler") || top_.describing()) {

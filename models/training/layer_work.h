@@ -65,7 +65,7 @@ LayerWork operator+(LayerWork a, const LayerWork& b);
 // One microbatch through the model's vision encoder and its projector.
 LayerWork vision_work(const TransformerModel& model, const ParallelPlan& plan,
                       Communicators& groups);
-// Seconds that one image more takes there and back.
+// Seconds that one image more takes there and back, in the mean over the context's ranks.
 double image_seconds(const TransformerModel& model, const ParallelPlan& plan,
                      Communicators& groups);
 

@@ -70,6 +70,7 @@ ParallelPlan ParallelPlan::of_images(const VisionEncoder& vision, std::int64_t c
     out.precision = Precision::bf16;
     out.attention_in_fp8 = false;
     out.adapter_rank = 0;
+    out.recompute_parts &= ~static_cast<unsigned>(recompute_latent_up);  // it has no latents
     return out;
 }
 
@@ -440,19 +441,23 @@ std::vector<MemoryUse> memory_per_gpu(const TransformerModel& m, const ParallelP
                                       const ParameterBytes& bytes, const Gpu& gpu) {
     const auto [run, use] = fullest_stage(m, p, bytes, gpu);
     const double params = use.params.common + use.params.routed;
-    const double seen = use.params.vision + use.params.frozen_vision;
-    const std::string vision =
-        seen > 0 ? fmt::format("; and {:.4g} of the vision encoder x {:g} B", seen, bytes.weight)
-                 : "";
-    const auto shared = [&](double each, bool split) {
-        return fmt::format("{:.4g} parameters x {:g} B{}", params, each,
-                           split ? fmt::format(" / {} ranks", p.shards()) : "");
+    const auto shared = [&](double each, double images, double of_image, bool split) {
+        const std::string over = split ? fmt::format(" / {} ranks", p.shards()) : "";
+        return fmt::format("{:.4g} parameters x {:g} B{}{}", params, each, over,
+                           images > 0 ? fmt::format("; {:.4g} that look at images x {:g} B{}",
+                                                    images, of_image, over)
+                                      : "");
     };
     const double count = run.layers.all();
     std::vector<MemoryUse> out = {
-        {"weights", use.weights, shared(weight_bytes(p, bytes), p.zero >= 3) + vision},
-        {"gradients", use.gradients, shared(gradient_bytes(p, bytes), p.zero >= 2)},
-        {"optimizer state", use.optimizer, shared(bytes.optimizer, p.zero >= 1)},
+        {"weights", use.weights,
+         shared(weight_bytes(p, bytes), use.params.vision + use.params.frozen_vision, bytes.weight,
+                p.zero >= 3)},
+        {"gradients", use.gradients,
+         shared(gradient_bytes(p, bytes), use.params.vision, gradient_bytes(p, bytes),
+                p.zero >= 2)},
+        {"optimizer state", use.optimizer,
+         shared(bytes.optimizer, use.params.vision, bytes.optimizer, p.zero >= 1)},
     };
     if (use.gathered > 0) {
         out.push_back({"gathered layers", use.gathered,

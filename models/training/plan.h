@@ -140,11 +140,11 @@ struct ParallelPlan : StackHabits {
     }
     // Adapters leave it alone, too, and its projector with it.
     bool vision_frozen() const { return freeze_vision || adapter_rank > 0; }
-    // Images of one microbatch. A rank that has most of them has so many of `count`: context-parallel ranks
-    // share them out, each whole.
+    // Images of one microbatch, and how many of `count` the context-parallel rank with most has: they share
+    // them out whole.
     double microbatch_images() const { return static_cast<double>(microbatch) * images; }
     std::int64_t rank_images(std::int64_t count) const { return (count + context - 1) / context; }
-    // The mean of what is known of whole numbers of images.
+    // What `of` gives for that rank, in the mean over the two whole numbers around a microbatch's images.
     template <class Of>
     auto over_images(Of of) const {
         const double all = microbatch_images();

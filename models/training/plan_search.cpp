@@ -52,7 +52,7 @@ void Search::each_split(Visit&& visit) const {
     const std::int64_t tokens = task_.base.sequence_length;
     for (std::int64_t tensor = 1; tensor <= std::min(groups_.node().nvlink_domain, task_.gpus);
          tensor *= 2) {
-        if (m.heads % tensor != 0) continue;
+        if (m.heads % tensor != 0 || m.vision.heads % tensor != 0) continue;
         for (std::int64_t context = 1; context == 1 || tokens / context >= context_tokens_min;
              context *= 2) {
             const std::int64_t replica = tensor * context;

@@ -320,20 +320,22 @@ double images_wait(const TransformerModel& m, const ParallelPlan& p, Communicato
     return std::max(0.0, most * image_seconds(m, p, groups) - slack);
 }
 
-// All of its layers as one. A mean of images is sent as the next whole number is, in proportion.
+// All of its layers as one. A mean of images sends, in proportion, what the next whole number sends.
 LayerOutline vision_outline(const TransformerModel& m, const ParallelPlan& p,
                             Communicators& groups) {
     if (m.vision.layers == 0 || p.images == 0) return {};
     const LayerWork work = vision_work(m, p, groups);
     ParallelPlan whole = p;
-    whole.images = std::ceil(p.microbatch_images()) / static_cast<double>(p.microbatch);
+    whole.microbatch = 1;  // so that their number is exact
+    whole.images = std::ceil(p.microbatch_images());
+    const auto images = [](std::int64_t count) { return static_cast<double>(count); };
     std::vector<CollectiveCall> calls;
     groups.note_calls(&calls);
     vision_work(m, whole, groups);
     groups.note_calls(nullptr);
     for (CollectiveCall& call : calls) {
         call.count *= static_cast<double>(m.vision.layers);
-        call.bytes *= p.images / whole.images;
+        call.bytes *= p.over_images(images) / whole.over_images(images);
     }
     LayerOutline out{outline_of(work.forward, calls), outline_of(work.recompute, {}),
                      outline_of(work.backward, {})};

@@ -33,7 +33,7 @@ void check_encoder(Catalogue& c, const std::string& model, const VisionEncoder& 
     }
     if (v.full_attention_every > v.layers) {
         wrong({"vision_full_attention_every", "vision_layers"},
-              fmt::format("each {}th of {} layers is none", v.full_attention_every, v.layers));
+              fmt::format("no layer of {} is the {}th", v.layers, v.full_attention_every));
     }
     if (v.pool && v.merge == 1) {
         wrong({"vision_pool"}, "has no effect without vision_merge");
@@ -51,7 +51,7 @@ VisionEncoder read_vision_encoder(Catalogue& c, const std::string& model) {
         for (const char* key : others) {
             if (!c.has("model", model, key)) continue;
             c.error("model", model, {key}, "has no effect without vision_layers");
-            return {};
+            break;
         }
         return {};
     }

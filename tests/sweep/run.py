@@ -33,6 +33,17 @@ def case_any_number_of_threads_makes_the_same_database(program, folder):
     check(replicas == [(120, 20)], f"replicas and points: {replicas}")
 
 
+def case_a_verdict_finds_the_files_that_a_scenario_names(program, folder):
+    """The study stands in another folder than the one it is started from, and its scenario includes a file beside it."""
+    there = folder / "there"
+    there.mkdir()
+    storage = SCENARIO[SCENARIO.index("[storage]"):SCENARIO.index("[job]")]
+    files(there, 'include = ["part.toml"]\n' + SCENARIO.replace(storage, ""))
+    (there / "part.toml").write_text(storage)
+    out, _ = program.run(folder, ["sweep", "there/study.toml", "--db", "there.sqlite"])
+    check("the estimates" in out, out)
+
+
 def case_a_point_is_what_run_makes_of_it(program, folder):
     files(folder)
     program.sweep(folder, "sweep.sqlite")

@@ -208,6 +208,9 @@ ParallelPlan plan_of(Inputs& in, const TransformerModel& model, const Gpu& gpu) 
         in.has("microbatches") ? in.count("microbatches") : plan.pipeline;
     plan.global_batch = microbatches * plan.data * plan.microbatch;
     plan.images = in.number("images", Bound::non_negative);
+    if (plan.images > 0 && model.vision.layers == 0) {
+        throw ScenarioError(fmt::format("--images: {} has no vision encoder", model.name));
+    }
     in.check();
     check_plan(model, plan);
     return plan;

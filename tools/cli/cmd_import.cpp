@@ -49,7 +49,8 @@ ImportOptions options_of(const po::variables_map& values, std::vector<std::strin
     if (values.count("image-patches")) {
         options.image_patches = values["image-patches"].as<std::int64_t>();
         if (*options.image_patches < 1 || *options.image_patches > 1'000'000) {
-            throw ScenarioError("--image-patches: expected a number of patches");
+            throw ScenarioError(fmt::format("--image-patches: expected 1 to 1000000, found {}",
+                                            *options.image_patches));
         }
     }
     options.nic = text_of(values, "nic");

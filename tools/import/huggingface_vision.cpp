@@ -82,7 +82,7 @@ class Vision {
     void whole(const char* ours, std::int64_t value, std::string from) {
         rows_.push_back({ours, value, std::move(from)});
     }
-    void add_windows(std::int64_t patch);
+    void add_windows(std::int64_t patch, std::optional<std::int64_t> patches);
     std::int64_t merged(const VisionFamily& family, std::int64_t patches);
     void wrong(const char* key, const char* what) {
         if (why_.empty()) why_ = fmt::format("{} {}", origin(key), what);
@@ -103,7 +103,7 @@ class Vision {
 };
 
 std::int64_t Vision::count(const char* key, bool of_file) {
-    constexpr std::int64_t most = 1'000'000;
+    constexpr std::int64_t most = 50'000;
     const Value* found = (of_file ? root_ : *encoder_).find(key);
     if (found != nullptr && !found->items.empty() &&
         std::ranges::all_of(found->items, [&](const Value& each) {
@@ -120,10 +120,15 @@ std::int64_t Vision::count(const char* key, bool of_file) {
 }
 
 // Some layers see windows, each so many-th sees all.
-void Vision::add_windows(std::int64_t patch) {
+void Vision::add_windows(std::int64_t patch, std::optional<std::int64_t> patches) {
     constexpr const char* key = "fullatt_block_indexes";
     const Value* full = encoder_->find(key);
     if (full == nullptr || patch == 0) return;
+    for (const Value& each : full->items) {
+        if (each.kind != Value::Kind::integer || each.integer < 0 || each.integer > 1000) {
+            return wrong(key, "is no list of layers");
+        }
+    }
     const std::int64_t every = full->items.empty() ? 0 : full->items.front().integer + 1;
     for (std::size_t i = 0; i < full->items.size(); ++i) {
         if (full->items[i].integer + 1 != every * static_cast<std::int64_t>(i + 1)) {
@@ -132,6 +137,8 @@ void Vision::add_windows(std::int64_t patch) {
     }
     if (every <= 0) return wrong(key, "is no list of layers");
     const std::int64_t side = count("window_size") / patch;
+    if (side == 0) return wrong("window_size", "is smaller than a patch");
+    if (patches && side * side >= *patches) return;  // a window is all of an image
     whole("vision_window", side * side, origin("window_size"));
     whole("vision_full_attention_every", every, origin(key));
 }
@@ -163,7 +170,7 @@ std::string Vision::add(std::optional<std::int64_t> image_patches) {
     }
     encoder_ = root_.find("vision_config");
     if (family == nullptr || encoder_ == nullptr || encoder_->kind != Value::Kind::table) {
-        return "its other part is not known here";
+        return "how it looks at images is not known here";
     }
     copy("vision_layers", family->layers);
     const std::int64_t width = copy("vision_hidden", family->hidden);
@@ -177,13 +184,12 @@ std::string Vision::add(std::optional<std::int64_t> image_patches) {
     const std::int64_t colours = encoder_->find("in_chans") ? count("in_chans") : 3;
     const std::int64_t frames = family->frames ? count("temporal_patch_size") : 1;
     whole("vision_patch_values", colours * frames * patch * patch, origin("patch_size"));
-    add_windows(patch);
+    add_windows(patch, image_patches);
     if (why_.empty() && family->any_size && !image_patches) {
         return "its images keep their size, and --image-patches would say it";
     }
     if (!family->any_size && image_patches) {
-        return fmt::format("--image-patches means nothing for {}, whose images have one size",
-                           family->type);
+        return fmt::format("it means nothing for {}, whose images have one size", family->type);
     }
     std::int64_t patches = image_patches.value_or(0);
     std::string from = "--image-patches";

@@ -60,7 +60,7 @@ std::vector<RankedPoint> best_points(std::int64_t run, const DecidingMetric& by,
         "point_metrics m ON m.point = rp.point AND m.name = ? WHERE rp.run = ? AND m.mean IS NOT "
         "NULL GROUP BY rp.point ORDER BY m.mean * ?, rp.position LIMIT ?",
         [&](const Row& row) {
-            out.push_back({row.integer(0), row.integer(1), row.text(2), row.text(2), row.text(4),
+            out.push_back({row.integer(0), row.integer(1), row.text(2), row.text(3), row.text(4),
                            nlohmann::json::parse(row.text(5)).get<std::vector<std::string>>()});
         },
         by.metric, run, by.better == Better::higher ? -1.0 : 1.0, count);
