@@ -280,8 +280,7 @@ void ScenarioReader::read_work() {
     if (top_.describing()) {  // the same keys, under the scheduler that is dedicated to one job
         read_job(top_.section("jobs").sections("kind", "Jobs that are alike").front());
     }
-    const bool objects =
-        s_.world ? s_.world->spec.stores.size() > object_store_index : uses_object_store(s_);
+    const bool objects = s_.world ? s_.world->uses_objects : uses_object_store(s_);
     if (top_.has("object_store") && !objects) {
         top_.warning("object_store", "has no effect: no job saves or reads there");
     }

@@ -28,6 +28,7 @@ struct WorldScenario {
     std::vector<std::vector<PartFault>> throttled;  // likewise: what heat slows of their nodes
     std::vector<JobWorth> worths;                   // likewise; empty: nobody counts work
     WorldPower power;
+    bool uses_objects = false;  // some kind saves to the object store, or reads there
 
     // What the job counts when all of its work is kept.
     double worth_of(const WorldJob& job) const;

@@ -375,10 +375,9 @@ void WorldJobReader::go_by_stages(const Scenario& job, WorldJobKind& kind) {
 }
 
 void WorldJobReader::share_stores(const Scenario& job) {
-    const std::size_t used = uses_object_store(job) ? object_store_index + 1 : shared_store + 1;
-    for (std::size_t i = spec_.stores.size(); i < std::min(used, s_.stores.size()); ++i) {
-        spec_.stores.push_back({s_.stores[i].name, s_.stores[i].supply});
-    }
+    world_.uses_objects |= uses_object_store(job);
+    if (!spec_.stores.empty()) return;
+    for (const StoreSetup& store : s_.stores) spec_.stores.push_back({store.name, store.supply});
 }
 
 void WorldJobReader::save_as(Section& section, const std::shared_ptr<Scenario>& view,

@@ -34,7 +34,7 @@ mode = "none"
 """
 # The keys of [job.parallel] on which memory depends.
 OPTIONS = ("tensor", "context", "pipeline", "expert", "shard_ranks", "interleave", "microbatch", "zero", "recompute",
-           "sequence_length", "expert_imbalance")
+           "sequence_length", "expert_imbalance", "images")
 
 
 def railyard(program, *arguments, code=0):
@@ -44,7 +44,7 @@ def railyard(program, *arguments, code=0):
     return done.stdout
 
 
-def random_plan(draw, mixture):
+def random_plan(draw, mixture, sees):
     plan = {"tensor": draw.choice([1, 2, 4, 8]), "context": draw.choice([1, 2]), "pipeline": draw.choice([1, 2, 4]),
             "expert": draw.choice([1, 2, 4, 8]) if mixture else 1, "microbatch": draw.choice([1, 2]),
             "zero": draw.choice([0, 1, 2, 3]), "sequence_length": draw.choice([1024, 2048, 4096]),
@@ -55,6 +55,8 @@ def random_plan(draw, mixture):
         plan["interleave"] = 2
     if mixture:
         plan["expert_imbalance"] = draw.choice([1.0, 1.3])
+    if sees:
+        plan["images"] = draw.choice([0.0, 0.5, 1.0, 3.0])
     plan["data"] = 128 // (plan["tensor"] * plan["context"] * plan["pipeline"])
     plan["global_batch"] = 8 * plan["data"] * plan["microbatch"]
     return plan
@@ -91,10 +93,11 @@ def check_memory(program, folder):
     for model in models:
         scenario = folder / f"{model}.toml"
         scenario.write_text(SCENARIO.format(model=model))
-        mixture = "experts" in railyard(program, "list", "model", model)
+        listed = railyard(program, "list", "model", model)
+        mixture, sees = "experts" in listed, "vision_layers" in listed
         compared = 0
         for _ in range(TRIES_MAX):
-            compared += compare(program, scenario, model, random_plan(draw, mixture))
+            compared += compare(program, scenario, model, random_plan(draw, mixture, sees))
             if compared == PLANS_EACH:
                 break
         assert compared == PLANS_EACH, f"{model}: {compared} plans"
