@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "models/campaign/world_phases.h"
 #include "models/facility/facility.h"
@@ -15,24 +16,24 @@ namespace railyard {
 
 namespace {
 
-// Metrics that are summed over phases. Those of the second list are given for each phase too.
-constexpr const char* summed[] = {"steps",
-                                  "steps_lost",
-                                  "tokens",
-                                  "training_time",
-                                  "checkpoints",
-                                  "checkpoints_lost",
-                                  "checkpoint_stall_time",
-                                  "planned_interruptions",
-                                  "failures_while_down",
-                                  "pauses",
-                                  "pause_time"};
-constexpr const char* summed_and_told[] = {"interruptions", "energy",        "repair_visits",
-                                           "gpus_replaced", "nics_replaced", "other_parts_replaced",
-                                           "paid_by_use"};
-// Reported for each phase, never summed.
-constexpr const char* told[] = {"goodput", "tokens_per_day", "utilisation", "work_done",
-                                "jobs_completed"};
+// Metrics that are given for each phase, too.
+constexpr const char* told[] = {
+    "goodput",    "tokens_per_day", "utilisation",   "work_done",     "jobs_completed",
+    "step_time",  "mfu_step",       "power_mean",    "power_peak",    "interruptions",
+    "energy",     "repair_visits",  "gpus_replaced", "nics_replaced", "other_parts_replaced",
+    "paid_by_use"};
+// What phases' metrics are together: the highest of them, their mean over time, that of the last phase.
+// Means over things that are counted are joined by their sums; all others are summed.
+constexpr std::array<std::string_view, 12> highest = {
+    "job_finished",    "repair_queue_max", "power_peak",          "power_design",
+    "power_swing",     "power_swing_rate", "power_supplies_load", "power_budget_load",
+    "rack_power_peak", "gpu_temperature",  "hbm_temperature",     "breaker_load_peak"};
+constexpr std::array<std::string_view, 4> mean_over_time = {"power_mean", "power_budget_clock",
+                                                            "gpu_clock", "data_utilisation"};
+bool of_the_last(std::string_view metric) {
+    return metric.ends_with("_bytes_kept") || metric.ends_with("_bytes_in_flight") ||
+           metric == "object_store_kept_cost_per_month";
+}
 
 Duration between(Day from, Day until) {
     return std::chrono::duration_cast<Duration>(until - from);
@@ -378,18 +379,53 @@ void add_counts(const Scenario& whole, const ScenarioPhase& phase, const Replica
     if (!r.stuck_report.empty()) out.stuck_report = r.stuck_report;
 }
 
-// Sums each metric over the phases that have it.
-void add_sum(const std::vector<ReplicaResult>& parts, const std::string& name,
-             MetricList& metrics) {
+// What is there on a phase's last day: newer copies replace it in the next, and what is on its way is lost.
+double left_behind(const std::vector<ReplicaResult>& parts, const std::string& name) {
+    const std::size_t end = name.rfind('_');
+    const bool expired = name.ends_with("_bytes_expired");
+    if (!expired && !name.ends_with("_bytes_lost")) return 0;
+    const std::string left = name.substr(0, end) + (expired ? "_kept" : "_in_flight");
     double sum = 0;
-    bool found = false;
+    for (std::size_t k = 0; k + 1 < parts.size(); ++k) {
+        if (const Metric* each = find_metric(parts[k].metrics, left)) sum += each->value;
+    }
+    return sum;
+}
+
+// A metric of all phases that have it.
+Metric joined(const std::vector<ReplicaResult>& parts, const std::string& name) {
+    double sum = 0;
+    double count = 0;
+    double most = 0;
+    double last = 0;
+    double over_time = 0;
+    double time = 0;
+    bool plain = true;
     for (const ReplicaResult& part : parts) {
         const Metric* each = find_metric(part.metrics, name);
         if (each == nullptr) continue;
-        found = true;
-        sum += each->value;
+        plain = each->count < 0;
+        sum += plain ? each->value : each->sum;
+        count += each->count;
+        most = std::max(most, each->value);
+        last = each->value;
+        over_time += each->value * seconds(part.simulated);
+        time += seconds(part.simulated);
     }
-    if (found) metrics.add(name, sum);
+    if (!plain) return mean_metric(name, sum, count);
+    if (std::ranges::find(highest, name) != highest.end()) return plain_metric(name, most);
+    if (of_the_last(name)) return plain_metric(name, last);
+    const bool mean = std::ranges::find(mean_over_time, name) != mean_over_time.end();
+    return plain_metric(name, mean ? ratio(over_time, time) : sum + left_behind(parts, name));
+}
+
+// Those metrics of the first phase that the whole does not have yet. (A job that ends early has none of those
+// that only later phases have, and all replicas have the same.)
+void add_joined(const std::vector<ReplicaResult>& parts, MetricList& metrics) {
+    for (const Metric& first : parts[0].metrics) {
+        if (find_metric(metrics, first.name) || cost_metric(first.name)) continue;
+        metrics.push_back(joined(parts, first.name));
+    }
 }
 
 // The metrics of each phase; those after the job's end have zeros.
@@ -402,31 +438,49 @@ void tell_phases(const Scenario& s, const std::vector<ReplicaResult>& parts, Met
             metrics.add(phase_metric(k, name), began ? each->value : 0);
         };
         for (const char* name : told) tell(name);
-        for (const char* name : summed_and_told) tell(name);
     }
+}
+
+// How well one job used what it had: over all phases, and over the days between them.
+void add_use(const Scenario& s, const std::vector<ReplicaResult>& parts, MetricList& metrics) {
+    double flops = 0;
+    double peak = 0;           // of the job's GPUs, over its time
+    double peak_stepping = 0;  // while it stepped
+    double stepping = 0;
+    double steps = 0;
+    for (std::size_t k = 0; k < parts.size(); ++k) {
+        const Scenario& as = *s.phases[k].as;
+        const Ledger& ledger = parts[k].ledger;
+        const auto value = [&](const char* name) {
+            return find_metric(parts[k].metrics, name)->value;
+        };
+        const auto held = static_cast<double>(ledger.total() - ledger.booked(Category::spare) -
+                                              ledger.booked(Category::repair));
+        const double had = held * 1e-9 * as.node.gpu.bf16_dense.per_second;
+        flops += value("mfu") * had;
+        peak += had + seconds(s.phases[k].stop) * as.peak_flops();
+        if (value("mfu_step") > 0) peak_stepping += value("mfu") * had / value("mfu_step");
+        stepping += value("steps") * value("step_time");
+        steps += value("steps");
+    }
+    metrics.add("mfu", ratio(flops, peak));
+    metrics.add("mfu_step", ratio(flops, peak_stepping));
+    metrics.add("step_time", ratio(stepping, steps));
 }
 
 // For one job that goes from phase to phase.
 MetricList metrics_of(const Scenario& s, const std::vector<ReplicaResult>& parts,
                       const ReplicaResult& out) {
-    MetricList metrics;
-    const auto value = [&](std::string_view name) {
-        const Metric* found = find_metric(metrics, name);
-        RY_CHECK(found != nullptr);
-        return found->value;
-    };
+    const auto sum = [&](const char* name) { return joined(parts, name).value; };
     const double days = seconds(out.simulated) / 86400;
+    MetricList metrics;
     metrics.add("goodput", out.ledger.fraction(Category::productive));
-    for (const char* name : summed) add_sum(parts, name, metrics);
-    for (const char* name : summed_and_told) add_sum(parts, name, metrics);
-    for (std::size_t i = 0; i < s.job.stages.size(); ++i) {
-        for (const char* name : {"wall_time", "steps", "tokens"}) {
-            add_sum(parts, fmt::format("stage_{}_{}", i + 1, name), metrics);
-        }
-    }
-    metrics.add("steps_per_day", value("steps") / days);
-    metrics.add("tokens_per_day", value("tokens") / days);
+    metrics.add("ettr", ratio(sum("training_time"), seconds(out.simulated)));
+    add_use(s, parts, metrics);
+    metrics.add("steps_per_day", sum("steps") / days);
+    metrics.add("tokens_per_day", sum("tokens") / days);
     metrics.add("wall_time", seconds(out.simulated));
+    add_joined(parts, metrics);
     tell_phases(s, parts, metrics);
     return metrics;
 }
@@ -526,9 +580,7 @@ void PhaseRun::run_many() {
     out_.refused = ran.outcome.refused;
     out_.metrics = world_metrics(s_, phases.jobs(), ran);
     tell_jobs(s_.world->spec, phases.jobs(), ran.outcome, Instant(s_.duration), jobs_);
-    for (const char* name : summed_and_told) {
-        if (name != std::string_view("interruptions")) add_sum(parts_, name, out_.metrics);
-    }
+    add_joined(parts_, out_.metrics);
     tell_phases(s_, parts_, out_.metrics);
 }
 

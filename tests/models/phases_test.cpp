@@ -264,6 +264,74 @@ parallel = { global_batch = 1024 }
     CHECK(value(twice, "goodput") == doctest::Approx(value(once, "goodput")).epsilon(1e-4));
 }
 
+TEST_CASE("a campaign in two phases of one cluster has the metrics of one run of both") {
+    const std::string sections = R"([job.checkpoint]
+mode = "async"
+interval = "2 h"
+[[job.checkpoint.tier]]
+place = "host_memory"
+keep = 1
+[[job.checkpoint.tier]]
+place = "storage"
+keep_for = "1 day"
+[job.data]
+demand = "resnet50"
+[storage]
+servers = 2
+server_write_bandwidth = "10 GB/s"
+server_read_bandwidth = "10 GB/s"
+[power]
+budget = "200 kW"
+[facility]
+carbon_intensity = "400 gCO2/kWh"
+[[failures.cause]]
+name = "crash"
+rate_per_node = "0 /day"
+remedy = "restart"
+detection = "10 min"
+[[inject]]
+at = "101 h"
+cause = "crash"
+[[inject]]
+at = "401 h"
+cause = "crash"
+)";
+    const ReplicaResult once = run_replica(load(one_job("", sections)), 0, false);
+    const ReplicaResult twice = run_replica(load(one_job(two_phases, sections)), 0, false);
+    for (const Metric& metric : once.metrics) {
+        INFO(metric.name);
+        // The second phase counts its checkpoint's interval anew, and so loses other steps.
+        if (metric.name == "steps_lost" || metric.name == "lost_work_per_interruption") continue;
+        CHECK(value(twice, metric.name) == doctest::Approx(metric.value).epsilon(0.005));
+    }
+    for (const std::string tier : {"host_memory", "storage"}) {
+        INFO(tier);
+        double there = 0;
+        for (const char* what :
+             {"_bytes_kept", "_bytes_expired", "_bytes_lost", "_bytes_in_flight"})
+            there += value(twice, tier + what);
+        CHECK(there == value(twice, tier + "_bytes_written"));
+    }
+}
+
+TEST_CASE("a faster cluster's phase counts with what it did in the use of both") {
+    const ReplicaResult r = run_replica(
+        load(one_job(two_phases + "set = { cluster.node = \"dgx_b200\" }\n", "")), 0, false);
+    const double first = value(r, "phase_1_tokens_per_day") * 10;
+    const double second = value(r, "phase_2_tokens_per_day") * 20;
+    CHECK(value(r, "tokens") == doctest::Approx(first + second).epsilon(1e-9));
+    // In proportion to the steps of each, which have as many tokens.
+    const double mean =
+        (value(r, "phase_1_step_time") * first + value(r, "phase_2_step_time") * second) /
+        (first + second);
+    CHECK(value(r, "step_time") == doctest::Approx(mean).epsilon(1e-6));
+    CHECK(value(r, "ettr") * 30 * 86400 == doctest::Approx(value(r, "training_time")));
+    const double peaks = 1 * 989.5 + 2 * 2250.0;  // days x TFLOP/s of a GPU
+    const double mfu =
+        (value(r, "phase_1_mfu_step") * 989.5 + value(r, "phase_2_mfu_step") * 2 * 2250.0) / peaks;
+    CHECK(value(r, "mfu_step") == doctest::Approx(mfu).epsilon(0.01));
+}
+
 TEST_CASE("a campaign of phases ends when its job is done") {
     const auto job = [&](int length) {
         std::string text = one_job(two_phases, "");

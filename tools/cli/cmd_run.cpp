@@ -484,7 +484,7 @@ CampaignResult simulate(const RunArguments& args, const Scenario& scenario, Save
 void print_phases(const Scenario& scenario, const CampaignResult& result) {
     const bool many = scenario.world != nullptr;
     Table table({"from", "nodes", ">goodput", many ? ">utilisation" : ">tokens a day",
-                 many ? ">jobs completed" : ">interruptions"});
+                 many ? ">jobs completed" : ">interruptions", many ? "" : ">step"});
     for (std::size_t k = 0; k < scenario.phases.size(); ++k) {
         const ScenarioPhase& phase = scenario.phases[k];
         const auto mean = [&](const char* name) {
@@ -494,27 +494,27 @@ void print_phases(const Scenario& scenario, const CampaignResult& result) {
             {phase.name, fmt::format("{} {}", phase.as->nodes.nodes, phase.as->node.name),
              percent(mean("goodput")),
              many ? percent(mean("utilisation")) : fmt::format("{:.4g}", mean("tokens_per_day")),
-             fmt::format("{:.4g}", mean(many ? "jobs_completed" : "interruptions"))});
+             fmt::format("{:.4g}", mean(many ? "jobs_completed" : "interruptions")),
+             many ? "" : time_text(mean("step_time"))});
     }
-    fmt::print("{}\n{}", visible(scenario.title), table.text());
-    fmt::print("  goodput {} of the GPUs that are there, {}\n\n", percent(result.mean("goodput")),
-               many ? fmt::format("{:.4g} of {:.4g} jobs completed", result.mean("jobs_completed"),
-                                  result.mean("jobs"))
-                    : fmt::format("{:.4g} tokens", result.mean("tokens")));
+    fmt::print("{}\n{}", coloured(scenario.title, Colour::bold), table.text());
+    if (many) {
+        fmt::print("  goodput {} of the GPUs that are there, {:.4g} of {:.4g} jobs completed\n\n",
+                   percent(result.mean("goodput")), result.mean("jobs_completed"),
+                   result.mean("jobs"));
+    }
 }
 
 void print_result(const Scenario& scenario, const CampaignResult& result) {
-    if (!scenario.phases.empty()) {
-        print_phases(scenario, result);
-        if (scenario.world) print_world(scenario, result);
-        print_ledger(result);
-    } else if (scenario.world) {
-        print_world_design(scenario);
+    const bool phased = !scenario.phases.empty();
+    if (phased) print_phases(scenario, result);
+    if (scenario.world) {
+        if (!phased) print_world_design(scenario);
         print_world(scenario, result);
         print_ledger(result);
         print_power(scenario, result);
     } else {
-        print_design(scenario);
+        if (!phased) print_design(scenario);
         print_stage_plans(scenario);
         print_headline(scenario, result);
         print_stages(scenario, result);

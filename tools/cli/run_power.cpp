@@ -74,7 +74,7 @@ void print_power(const Scenario& s, const CampaignResult& r) {
                to_text(Watts{r.mean("power_mean")}), to_text(Watts{r.mean("power_peak")}),
                s.power.cooling.pue, energy_text(r.mean("energy")), rest);
     if (!s.power.given) return;
-    print_feeds(s, r);
+    if (s.phases.empty()) print_feeds(s, r);
     print_energy(r);
 }
 
