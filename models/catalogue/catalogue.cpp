@@ -435,7 +435,9 @@ KelvinPerWatt Catalogue::thermal_resistance(std::string_view kind, std::string_v
 double Catalogue::price(std::string_view kind, std::string_view name, std::string_view key) {
     return quantity(kind, name, key, Dimension::price).value;
 }
-double Catalogue::number(std::string_view kind, std::string_view name, std::string_view key) {
+double Catalogue::number(std::string_view kind, std::string_view name, std::string_view key,
+                         std::optional<double> otherwise) {
+    if (otherwise && !has(kind, name, key)) return *otherwise;
     const Found found = find(kind, name, key);
     return reader_.number(*found.value, found.path, Bound::non_negative).value_or(1.0);
 }
@@ -483,8 +485,9 @@ ValueRange Catalogue::range(std::string_view kind, std::string_view name, std::s
     return out;
 }
 
-std::int64_t Catalogue::integer(std::string_view kind, std::string_view name,
-                                std::string_view key) {
+std::int64_t Catalogue::integer(std::string_view kind, std::string_view name, std::string_view key,
+                                std::optional<std::int64_t> otherwise) {
+    if (otherwise && !has(kind, name, key)) return *otherwise;
     const Found found = find(kind, name, key);
     return reader_.integer(*found.value, found.path, Bound::positive).value_or(1);
 }
@@ -519,10 +522,14 @@ std::vector<Bandwidth> Catalogue::bandwidths(std::string_view kind, std::string_
     }
     return out;
 }
-std::string Catalogue::text(std::string_view kind, std::string_view name, std::string_view key) {
+std::string Catalogue::text(std::string_view kind, std::string_view name, std::string_view key,
+                            std::optional<std::string> otherwise) {
+    if (otherwise && !has(kind, name, key)) return *otherwise;
     return find(kind, name, key).value->text;
 }
-bool Catalogue::flag(std::string_view kind, std::string_view name, std::string_view key) {
+bool Catalogue::flag(std::string_view kind, std::string_view name, std::string_view key,
+                     std::optional<bool> otherwise) {
+    if (otherwise && !has(kind, name, key)) return *otherwise;
     const Found found = find(kind, name, key);
     return reader_.unwrap(*found.value, found.path).integer != 0;
 }

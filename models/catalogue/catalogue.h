@@ -9,6 +9,7 @@
 
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -70,8 +71,8 @@ class Catalogue {
     void error(std::string_view kind, std::string_view name,
                std::initializer_list<const char*> keys, std::string message);
 
-    // Each of these needs an entry that has the key: a missing one is a programmer's error. Where the
-    // scenario's own entry lacks it that is said, by ScenarioError.
+    // Each of these needs an entry that has the key, or is told what it is `otherwise`: a missing one is a
+    // programmer's error. Where the scenario's own entry lacks it that is said, by ScenarioError.
     Duration time(std::string_view kind, std::string_view name, std::string_view key);
     Bytes data(std::string_view kind, std::string_view name, std::string_view key);
     Bandwidth bandwidth(std::string_view kind, std::string_view name, std::string_view key);
@@ -87,18 +88,22 @@ class Catalogue {
                                      std::string_view key);
     // In USD, for what the value is written per: GB, 1000 requests.
     double price(std::string_view kind, std::string_view name, std::string_view key);
-    double number(std::string_view kind, std::string_view name, std::string_view key);
+    double number(std::string_view kind, std::string_view name, std::string_view key,
+                  std::optional<double> otherwise = {});
     // A number or a quantity in the base unit of its dimension, with its range; an estimate without one has
     // the house's spread. What is read here is not among the estimates that an answer is tried for.
     ValueRange range(std::string_view kind, std::string_view name, std::string_view key);
-    std::int64_t integer(std::string_view kind, std::string_view name, std::string_view key);
+    std::int64_t integer(std::string_view kind, std::string_view name, std::string_view key,
+                         std::optional<std::int64_t> otherwise = {});
     // Lists, in the order written.
     std::vector<double> numbers(std::string_view kind, std::string_view name, std::string_view key);
     std::vector<Duration> times(std::string_view kind, std::string_view name, std::string_view key);
     std::vector<Bandwidth> bandwidths(std::string_view kind, std::string_view name,
                                       std::string_view key);
-    std::string text(std::string_view kind, std::string_view name, std::string_view key);
-    bool flag(std::string_view kind, std::string_view name, std::string_view key);
+    std::string text(std::string_view kind, std::string_view name, std::string_view key,
+                     std::optional<std::string> otherwise = {});
+    bool flag(std::string_view kind, std::string_view name, std::string_view key,
+              std::optional<bool> otherwise = {});
 
   private:
     struct Found {

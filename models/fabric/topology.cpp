@@ -28,9 +28,7 @@ SwitchModel read_switch(Catalogue& c, const std::string& name) {
     s.port_bandwidth = c.bandwidth("switch", name, "port_bandwidth");
     s.latency = c.time("switch", name, "latency");
     s.infiniband = c.text("switch", name, "tech") == "infiniband";
-    const auto can = [&](const char* key) {
-        return c.has("switch", name, key) && c.flag("switch", name, key);
-    };
+    const auto can = [&](const char* key) { return c.flag("switch", name, key, false); };
     s.adaptive_routing = can("adaptive_routing");
     s.sharp = c.has("switch", name, "sharp");
     s.trims = can("trimming");

@@ -99,11 +99,9 @@ NodePower read_node_power(Catalogue& c, const NodePowerSpec& spec, double liquid
     const std::string entry = c.has("node", spec.node, "idle_power") ? spec.node : "dgx_h100";
     const std::string entry_gpu = c.text("node", entry, "gpu");
     const double entry_gpus = static_cast<double>(c.integer("node", entry, "gpus"));
-    const double entry_nics =
-        static_cast<double>(
-            c.integer("node", entry, "compute_nics") +
-            (c.has("node", entry, "storage_nics") ? c.integer("node", entry, "storage_nics") : 0)) *
-        nic_power(c.text("node", entry, "compute_nic"));
+    const double entry_nics = static_cast<double>(c.integer("node", entry, "compute_nics") +
+                                                  (c.integer("node", entry, "storage_nics", 0))) *
+                              nic_power(c.text("node", entry, "compute_nic"));
     const bool liquid = c.has("node", entry, "cooling");  // that is what the word says where it is
     const double entry_fans =
         fan_fraction * (liquid ? 1 - c.number("cooling", "direct_liquid", "liquid_fraction") : 1.0);
@@ -126,9 +124,8 @@ NodePower read_node_power(Catalogue& c, const NodePowerSpec& spec, double liquid
         out.supplies = c.integer("node", spec.node, "power_supplies");
         out.supply_rating = c.power("node", spec.node, "power_supply_rating");
         // An entry that doesn't say how many it needs has one to lose.
-        out.supplies_needed = c.has("node", spec.node, "power_supplies_for_full_load")
-                                  ? c.integer("node", spec.node, "power_supplies_for_full_load")
-                                  : out.supplies - 1;
+        out.supplies_needed =
+            c.integer("node", spec.node, "power_supplies_for_full_load", out.supplies - 1);
     }
     return out;
 }

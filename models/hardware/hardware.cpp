@@ -128,8 +128,7 @@ Gpu read_gpu(Catalogue& c, const std::string& name) {
     }
     g.sms = c.integer("gpu", name, "sms");
     g.hbm_capacity = c.data("gpu", name, "hbm_capacity");
-    const double usable =
-        c.has("gpu", name, "usable_ratio") ? c.number("gpu", name, "usable_ratio") : 1;
+    const double usable = c.number("gpu", name, "usable_ratio", 1);
     g.usable_memory = Bytes::of(std::llround(usable * static_cast<double>(g.hbm_capacity.count())));
     g.hbm_bandwidth = c.bandwidth("gpu", name, "hbm_bandwidth");
     g.hbm_efficiency = c.has("gpu", name, "hbm_efficiency")
@@ -161,8 +160,7 @@ Pcie read_pcie(Catalogue& c, const std::string& node, const std::string& gpu) {
                             ? c.integer("node", node, "gpus_per_pcie_switch")
                             : c.integer("pcie_p2p", "", "gpus_per_switch");
     p.sockets = std::max<std::int64_t>(1, c.integer("pcie_p2p", "", "sockets"));
-    const std::int64_t generation =
-        c.has("gpu", gpu, "pcie_generation") ? c.integer("gpu", gpu, "pcie_generation") : 5;
+    const std::int64_t generation = c.integer("gpu", gpu, "pcie_generation", 5);
     const char* link = generation <= 4   ? "pcie4_x16_bandwidth"
                        : generation == 5 ? "pcie5_x16_bandwidth"
                                          : "pcie6_x16_bandwidth";
@@ -189,13 +187,11 @@ Node read_node(Catalogue& c, const std::string& name) {
     const std::string gpu = c.text("node", name, "gpu");
     n.gpu = read_gpu(c, gpu);
     n.gpus = c.integer("node", name, "gpus");
-    n.nvlink_domain =
-        c.has("node", name, "nvlink_domain") ? c.integer("node", name, "nvlink_domain") : n.gpus;
+    n.nvlink_domain = c.integer("node", name, "nvlink_domain", n.gpus);
     if (c.has("node", name, "compute_trays")) n.trays = c.integer("node", name, "compute_trays");
     n.nics = c.integer("node", name, "compute_nics");
     set_nic(c, n, c.text("node", name, "compute_nic"));
-    n.storage_nics =
-        c.has("node", name, "storage_nics") ? c.integer("node", name, "storage_nics") : 0;
+    n.storage_nics = c.integer("node", name, "storage_nics", 0);
     n.pcie = read_pcie(c, name, gpu);
     return n;
 }
@@ -210,11 +206,11 @@ void set_nic(Catalogue& c, Node& node, const std::string& nic) {
     // An NIC without a measurement takes the ratio of one that has.
     const double achieved = c.number(
         "nic", c.has("nic", nic, "achieved_fraction") ? nic : "cx7_ndr400", "achieved_fraction");
-    node.nic_ports = c.has("nic", nic, "ports") ? c.integer("nic", nic, "ports") : 1;
+    node.nic_ports = c.integer("nic", nic, "ports", 1);
     node.nic_line_rate = c.bandwidth("nic", nic, "bandwidth");
     node.nic_bandwidth = node.nic_line_rate * achieved;
     node.wire_share = achieved;
-    node.transport = c.has("nic", nic, "transport") ? c.text("nic", nic, "transport") : "unknown";
+    node.transport = c.text("nic", nic, "transport", "unknown");
 }
 
 std::string describe(const PartFault& f) {

@@ -125,11 +125,9 @@ void check_shape(Catalogue& c, const TransformerModel& m) {
 
 TransformerModel read_model(Catalogue& c, const std::string& name) {
     const auto count = [&](const char* key, std::int64_t otherwise) {
-        return c.has("model", name, key) ? c.integer("model", name, key) : otherwise;
+        return c.integer("model", name, key, otherwise);
     };
-    const auto flag = [&](const char* key) {
-        return c.has("model", name, key) && c.flag("model", name, key);
-    };
+    const auto flag = [&](const char* key) { return c.flag("model", name, key, false); };
     TransformerModel m;
     m.name = name;
     m.layers = c.integer("model", name, "layers");

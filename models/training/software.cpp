@@ -103,8 +103,7 @@ Software read_software(Catalogue& c, const std::string& id, const Gpu& gpu) {
 }
 
 StepError read_step_error(Catalogue& c, bool experts, bool named, const Gpu& gpu) {
-    const bool measured = c.has("step_model", gpu.generation, "measured") &&
-                          c.flag("step_model", gpu.generation, "measured");
+    const bool measured = c.flag("step_model", gpu.generation, "measured", false);
     const std::string kind = std::string(experts ? "experts" : "dense") + (!measured ? "_new_gpu"
                                                                            : named   ? "_named"
                                                                                      : "");

@@ -56,11 +56,9 @@ VisionEncoder read_vision_encoder(Catalogue& c, const std::string& model) {
         return {};
     }
     const auto count = [&](const char* key, std::int64_t otherwise) {
-        return c.has("model", model, key) ? c.integer("model", model, key) : otherwise;
+        return c.integer("model", model, key, otherwise);
     };
-    const auto flag = [&](const char* key) {
-        return c.has("model", model, key) && c.flag("model", model, key);
-    };
+    const auto flag = [&](const char* key) { return c.flag("model", model, key, false); };
     VisionEncoder v;
     v.layers = c.integer("model", model, "vision_layers");
     v.hidden = c.integer("model", model, "vision_hidden");

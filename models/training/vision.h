@@ -28,7 +28,6 @@ struct VisionEncoder {
     double projected_width() const {
         return static_cast<double>(hidden) * (pool ? 1 : static_cast<double>(merge));
     }
-    bool operator==(const VisionEncoder&) const = default;
 };
 
 // What `model` has of one; no layers where it has none. Reports a shape that no encoder has.
@@ -45,7 +44,6 @@ VisionParameters vision_parameters(const VisionEncoder& encoder, std::int64_t hi
 struct VisionFlops {
     double layers = 0;
     double projector = 0;
-    double all() const { return layers + projector; }
 };
 VisionFlops vision_flops(const VisionEncoder& encoder, std::int64_t hidden);
 
