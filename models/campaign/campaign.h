@@ -119,6 +119,8 @@ ReplicaResult run_world_replica(const Scenario& scenario, std::int64_t index, bo
                                 const TakeJob& take = {});
 MetricList world_metrics(const Scenario& scenario, const WorldJobs& jobs,
                          const WorldRunResult& ran);
+// What all jobs of the first replica take alone, in GPU seconds.
+double gpu_seconds_alone(const Scenario& scenario);
 void tell_jobs(const WorldSpec& spec, const WorldJobs& jobs, const WorldOutcome& outcome,
                Instant end, const TakeJob& take);
 

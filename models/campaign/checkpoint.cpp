@@ -473,6 +473,7 @@ void CheckpointJoin::settle_interval() {
         }
         c().interval_steps = keys_.interval_steps;
     } else if (keys_.clock == IntervalClock::training) {
+        c().interval_training = keys_.interval;
         c().interval_steps = ceil_div(keys_.interval.count(), step.count());
     } else {
         c().interval_wall = keys_.interval;

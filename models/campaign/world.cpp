@@ -121,8 +121,10 @@ void need_one_job(const Scenario& scenario, const char* verb) {
 
 double WorldScenario::worth_of(const WorldJob& job) const {
     const JobWorth& worth = worths[job.kind];
+    const WorldJobKind& kind = spec.kinds[job.kind];
     const double gpu_hours = static_cast<double>(job.gpus) * seconds(job.work) / 3600;
-    return worth.job + worth.gpu_hour * gpu_hours / power.work_factor;
+    const double slower = power.work_factor * (job.timed ? 1 + kind.duty * kind.throttled : 1);
+    return worth.job + worth.gpu_hour * gpu_hours / slower;
 }
 
 WorldJobs draw_jobs(const WorldScenario& world, std::uint64_t seed, std::uint64_t replica,

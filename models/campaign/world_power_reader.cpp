@@ -65,11 +65,13 @@ void PowerReader::finish_world() {
                 kind.throttled = 1 / draw.heat.speed - 1;
             } else if (!world->throttled[k].empty()) {
                 place_steps(world->models[k], {}, world->throttled[k], kind);
+                // So long, and a save so often, with the slower steps.
+                const std::int64_t step = usual_step(kind, job.job.nodes, 0).duration().count();
                 const JobSource& source = world->sources[k];
-                if (source.like.timed) {  // so long with the slower steps
-                    kind.steps = ceil_div(source.mean.count(),
-                                          usual_step(kind, job.job.nodes, 0).duration().count());
-                }
+                if (source.like.timed) kind.steps = ceil_div(source.mean.count(), step);
+                const Duration interval = job.job.checkpoint.interval_training;
+                if (kind.checkpoint_steps > 0 && interval > Duration{})
+                    kind.checkpoint_steps = ceil_div(interval.count(), step);
             }
             draw.run(draw.step);
             if (most.node_step.peak() < draw.node_step.peak()) most = draw;

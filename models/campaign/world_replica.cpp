@@ -109,6 +109,21 @@ double alone_seconds(const WorldScenario& world, const WorldJob& job) {
     return static_cast<double>(kind.steps) * seconds(step.duration());
 }
 
+}  // namespace
+
+double gpu_seconds_alone(const Scenario& s) {
+    const bool bounded = s.duration > Duration{};
+    const WorldJobs all =
+        draw_jobs(*s.world, s.seed, 0, bounded ? s.duration : campaign_length_max);
+    double sum = 0;
+    for (const WorldJob& job : all.jobs) {
+        sum += static_cast<double>(job.gpus) * alone_seconds(*s.world, job);
+    }
+    return sum;
+}
+
+namespace {
+
 // How many times as long as alone; a job that is not done at the campaign's end has waited until then, and
 // has all that it lacks before it.
 double bounded_slowdown(double alone, const WorldJob& job, const WorldJobRun& run, Instant end) {

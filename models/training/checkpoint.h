@@ -48,6 +48,7 @@ struct TierSpec {
 struct CheckpointSpec {
     CheckpointMode mode = CheckpointMode::sync;
     std::int64_t interval_steps = 0;  // counted in training; or
+    Duration interval_training{};     // what these were made of; 0: the scenario counts steps
     Duration interval_wall{};  // start to start on the wall clock: exactly one of the two is set
     Bytes size;
     // Every so-many-th holds the whole state; those between hold what has changed since the one before.

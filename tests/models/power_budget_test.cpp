@@ -158,6 +158,33 @@ TEST_CASE("one job keeps to a power budget at lower clocks, its spares idle") {
     CHECK(run_replica(ample, 0, false).trajectory == run_replica(free, 0, false).trajectory);
 }
 
+TEST_CASE("under a budget jobs of a kind save as often as the one job does") {
+    const std::string plan = R"(model = "llama2_13b"
+nodes = 7
+parallel = { tensor = 4, global_batch = 448 }
+checkpoint = { interval = "1 h" }
+)";
+    const std::string cluster = R"([run]
+duration = "5 day"
+failures = false
+[cluster]
+nodes = 7
+[storage]
+servers = 1
+server_write_bandwidth = "10 GB/s"
+server_read_bandwidth = "10 GB/s"
+[power]
+budget = "65 kW"
+)";
+    const ReplicaResult one = run_replica(scenario(cluster + "[job]\n" + plan), 0, false);
+    const ReplicaResult kind = run_replica(
+        scenario(cluster + "[scheduler]\n[[jobs.kind]]\nname = \"a\"\nsteps = 1000000\n" + plan), 0,
+        false);
+    REQUIRE(metric(one, "power_budget_clock") < 0.95);
+    CHECK(kind.ledger.fraction(Category::checkpoint_stall) ==
+          doctest::Approx(one.ledger.fraction(Category::checkpoint_stall)).epsilon(0.01));
+}
+
 TEST_CASE("a job that the power budget could never carry is refused, and says what it draws") {
     const std::string text = under("slurm");
     const Scenario free = scenario(text);

@@ -40,6 +40,25 @@ TEST_CASE("work that is done counts what its kind is worth, and unfinished work 
     CHECK(metric(r, "work_per_day") == doctest::Approx(394));
 }
 
+TEST_CASE("a cap and a budget that throttles count the work of timed jobs by their clocks") {
+    const std::string text = cluster_text(2, "10 day") + R"(
+[scheduler]
+[power]
+[[jobs.kind]]
+name = "timed"
+count = 4
+nodes = 1
+length = "5 day"
+worth_per_gpu_hour = 1
+)";
+    CHECK(metric(ran(text), "work_done") == doctest::Approx(4 * 8 * 120));
+    std::string held = text;
+    held.replace(held.find("[power]\n"), 8, "[power]\nbudget = \"20 kW\"\n");
+    const ReplicaResult r = ran(held);
+    REQUIRE(metric(r, "power_budget_clock") < 0.95);
+    CHECK(metric(r, "work_done") == doctest::Approx(4 * 8 * 120 * metric(r, "power_budget_clock")));
+}
+
 TEST_CASE("the cost of a unit of work is a year's cost over a year's work") {
     const ReplicaResult r = ran(std::string(two_kinds) + "[cost]\n");
     CHECK(metric(r, "cost_per_work") == doctest::Approx(metric(r, "cost_per_year") / (394 * 365)));

@@ -116,6 +116,40 @@ TEST_CASE(
           mean(with(many_jobs, {}), "goodput"));
 }
 
+TEST_CASE("what gets done decides where jobs have more to do than there is time") {
+    const std::string endless = cluster_text(4, "10 day") + R"(
+[scheduler]
+[power]
+[storage]
+system = "generic"
+servers = 1
+server_read_bandwidth = "10 GB/s"
+server_write_bandwidth = "10 GB/s"
+[[jobs.kind]]
+name = "train"
+nodes = 4
+model = "llama2_7b"
+steps = 10000000
+)";
+    const std::string parts = R"([jobs.kind.parallel]
+global_batch = 64
+[jobs.kind.checkpoint]
+interval = "1 h"
+)";
+    for (const char* worse : {"storage.server_write_bandwidth=0.1 GB/s", "cluster.nics_per_node=1",
+                              "power.budget=36 kW"}) {
+        CAPTURE(worse);
+        const DecidingMetric by = decided(endless + parts, {worse});
+        CHECK(by.metric == "goodput");
+        CHECK(gain(endless + parts, {worse}, by) < 0);
+    }
+    // A cap makes steps longer and keeps their shares: what the jobs count decides.
+    const std::string counted = endless + "worth = 1\n" + parts;
+    const DecidingMetric by = decided(counted, {"power.gpu_cap=450 W"});
+    CHECK(by.metric == "work_per_day");
+    CHECK(gain(counted, {"power.gpu_cap=450 W"}, by) < 0);
+}
+
 TEST_CASE("what the database keeps of a design decides as the design itself") {
     const std::string modelled = many_jobs +
                                  "model = \"llama2_7b\"\n[jobs.kind.parallel]\ntensor = 8\n"

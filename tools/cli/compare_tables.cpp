@@ -71,6 +71,7 @@ using Column = Table::Column;
 using enum Table::Align;
 
 std::string interval_text(const MetricComparison& m, int decimals = 2) {
+    if (m.pairs.pairs == 0) return "no replica of both has it";
     if (!std::isfinite(m.pairs.interval.low)) return "one pair: none";
     return fmt::format("{} to {}", difference_text(m.metric, m.pairs.interval.low, decimals),
                        difference_text(m.metric, m.pairs.interval.high, decimals));
@@ -229,8 +230,9 @@ std::string verdict_text(const Comparison& c, const MetricComparison& m) {
         case Verdict::undecided:
             break;
     }
-    std::string more = p.pairs < 2 ? "; an interval takes two replicas or more"
-                                   : "; no number of replicas in reach would settle it";
+    std::string more = p.pairs == 0  ? "; --metric takes another"
+                       : p.pairs < 2 ? "; an interval takes two replicas or more"
+                                     : "; no number of replicas in reach would settle it";
     if (cost_metric(m.metric)) more = "; the prices leave it open";
     if (p.pairs_to_settle) {
         more = fmt::format(

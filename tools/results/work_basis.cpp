@@ -18,6 +18,9 @@ WorkBasis work_of(const Scenario& s) {
         for (const Node& node : s.world->nodes) out.gpus.push_back(node.gpu.id);
         out.modelled = std::ranges::any_of(s.world->models,
                                            [](const auto& model) { return model != nullptr; });
+        out.counted = s.counts_work();
+        out.alone = gpu_seconds_alone(s);
+        out.load = ratio(out.alone, s.gpu_seconds(s.duration));
         return out;
     }
     out.gpus = {s.node.gpu.id};
@@ -34,7 +37,10 @@ std::string text_of(const WorkBasis& w) {
                                            {"computing_gpu_s", w.computing},
                                            {"tokens", w.tokens},
                                            {"priced", w.priced},
-                                           {"modelled", w.modelled}});
+                                           {"modelled", w.modelled},
+                                           {"counted", w.counted},
+                                           {"alone_gpu_s", w.alone},
+                                           {"load", w.load}});
 }
 
 WorkBasis read_work(const std::string& text) {
@@ -48,6 +54,9 @@ WorkBasis read_work(const std::string& text) {
     in.at("tokens").get_to(out.tokens);
     in.at("priced").get_to(out.priced);
     in.at("modelled").get_to(out.modelled);
+    in.at("counted").get_to(out.counted);
+    in.at("alone_gpu_s").get_to(out.alone);
+    in.at("load").get_to(out.load);
     return out;
 }
 

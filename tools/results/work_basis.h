@@ -17,7 +17,11 @@ struct WorkBasis {
     double computing = 0;   // GPU seconds in a step, for one token where a step has so many
     bool tokens = false;    // it is known how many tokens a step has
     bool priced = false;    // with [cost]
-    bool modelled = false;  // of many jobs: the steps of some are modelled
+    // Of many jobs:
+    bool modelled = false;  // the steps of some are modelled
+    bool counted = false;   // what their work counts is given
+    double alone = 0;       // GPU seconds that all of them take alone
+    double load = 0;        // these, over what the cluster has in the campaign; 0: it has no end
 };
 
 WorkBasis work_of(const Scenario& scenario);

@@ -53,12 +53,22 @@ DecidingMetric of_one_job(Designs designs) {
     return {tokens ? "tokens_per_day" : "steps_per_day", Better::higher, share};
 }
 
-// Jobs whose steps are modelled take their time on the design's own nodes.
+// Jobs whose steps are modelled take their time on the design's own nodes and network.
 bool jobs_take_other_times(Designs designs) {
-    return std::ranges::any_of(designs, &WorkBasis::modelled) && !same_gpus(designs);
+    return std::ranges::any_of(designs, &WorkBasis::modelled) &&
+           (!same_gpus(designs) || !alike(designs, &WorkBasis::alone));
 }
 
 DecidingMetric of_many_jobs(Designs designs) {
+    if (std::ranges::any_of(designs, [](const WorkBasis& w) { return w.load >= 1; })) {
+        const std::string full = "the jobs have more to do than the campaign has time for";
+        if (std::ranges::all_of(designs, &WorkBasis::counted))
+            return {"work_per_day", Better::higher, full + ", and what it does in a day decides"};
+        if (same_gpus(designs) && as_many_gpus(designs)) {
+            return {"goodput", Better::higher,
+                    full + "; on the same GPUs at the same clocks goodput is what it gets done"};
+        }
+    }
     const std::string load =
         "the load that is offered sets the goodput of many jobs, and what they wait is the "
         "design's";
