@@ -112,58 +112,86 @@ class DriftingPhases {
         }
     }
 
-    // The Markov chain of all jobs' phases, by Gauss and Seidel's sweeps. State s has for each job, as
-    // digits, in which of its ways it is.
-    void solve_chain(std::size_t states) {
-        const std::size_t n = jobs_.size();
-        std::vector<Moment> moments(states);
-        std::vector<double> sending(states * n);  // ends of parts per second, by state and job
-        std::vector<std::size_t> radix(n + 1, 1);
-        for (std::size_t j = 0; j < n; ++j) radix[j + 1] = radix[j] * ways(j);
-        const auto digit = [&](std::size_t s, std::size_t j) { return s / radix[j] % ways(j); };
-        for (std::size_t s = 0; s < states; ++s) {
-            Moment& moment = moments[s];
-            for (std::size_t j = 0; j < n; ++j) {
-                const std::size_t part = part_in(digit(s, j), j);
-                if (part != LinkSharing::nowhere) moment.active.push_back(part);
-            }
-            find_paces(moment);
-            for (std::size_t a = 0; a < moment.active.size(); ++a) {
-                const std::size_t p = moment.active[a];
-                sending[s * n + sharing_.parts()[p].job] = moment.paces[a].share / busy_s(p);
-            }
-        }
-        std::vector<double> chance(states, 1.0 / static_cast<double>(states));
-        std::vector<double> idle(n);
-        const auto rate = [&](std::size_t s, std::size_t j) {
-            return digit(s, j) == 0 ? 1 / idle[j] : sending[s * n + j];
-        };
-        for (int round = 0; round < rounds_max; ++round) {
-            for (std::size_t j = 0; j < n; ++j) idle[j] = idle_s(j);
-            for (int sweep = 0; states > 1 && sweep < sweeps_max; ++sweep) {
+    // All jobs' phases. State s has for each job, as digits, in which of its ways it is.
+    struct Chain {
+        std::size_t jobs = 0;
+        std::vector<Moment> moments;  // by state
+        std::vector<double> sending;  // ends of parts per second, by state and job
+        std::vector<std::uint32_t>
+            before;                  // where the job comes from, likewise; itself if it never moves
+        std::vector<double> rate;    // at which it leaves its way, likewise
+        std::vector<double> out;     // of all jobs, by state
+        std::vector<double> chance;  // likewise
+        std::vector<std::uint8_t> is_idle;  // by state and job
+
+        // Gauss and Seidel's sweeps, from the chances as they are.
+        void settle() {
+            for (int sweep = 0; chance.size() > 1 && sweep < sweeps_max; ++sweep) {
                 double sum = 0;
                 double change = 0;
-                for (std::size_t s = 0; s < states; ++s) {
+                for (std::size_t s = 0; s < chance.size(); ++s) {
                     double in = 0;
-                    double out = 0;
-                    for (std::size_t j = 0; j < n; ++j) {
-                        if (ways(j) == 1) continue;
-                        const std::size_t d = digit(s, j);
-                        const std::size_t before =
-                            d > 0 ? s - radix[j] : s + (ways(j) - 1) * radix[j];
-                        in += chance[before] * rate(before, j);
-                        out += rate(s, j);
+                    for (std::size_t i = s * jobs; i < (s + 1) * jobs; ++i) {
+                        in += chance[before[i]] * rate[before[i] * jobs + i - s * jobs];
                     }
-                    change += std::abs(in / out - chance[s]);
-                    chance[s] = in / out;
+                    change += std::abs(in / out[s] - chance[s]);
+                    chance[s] = in / out[s];
                     sum += chance[s];
                 }
                 for (double& c : chance) c /= sum;
                 if (change < 1e-10 * sum) break;
             }
-            if (take_slowdowns(moments, chance, idle) < 1e-9) break;
         }
-        for (std::size_t s = 0; s < states; ++s) add_blame(moments[s], chance[s]);
+        // Where `idle` says how long each job sends nothing.
+        void set_rates(const std::vector<double>& idle) {
+            std::ranges::fill(out, 0);
+            for (std::size_t i = 0; i < rate.size(); ++i) {
+                if (before[i] == i / jobs) continue;
+                rate[i] = is_idle[i] != 0 ? 1 / idle[i % jobs] : sending[i];
+                out[i / jobs] += rate[i];
+            }
+        }
+    };
+    Chain chain(std::size_t states) {
+        const std::size_t n = jobs_.size();
+        Chain out{.jobs = n,
+                  .moments = std::vector<Moment>(states),
+                  .sending = std::vector<double>(states * n),
+                  .before = {},
+                  .rate = std::vector<double>(states * n),
+                  .out = std::vector<double>(states),
+                  .chance = std::vector<double>(states, 1.0 / static_cast<double>(states)),
+                  .is_idle = {}};
+        for (std::size_t s = 0; s < states; ++s) {
+            Moment& moment = out.moments[s];
+            std::size_t radix = 1;
+            for (std::size_t j = 0; j < n; ++j) {
+                const std::size_t digit = s / radix % ways(j);
+                const std::size_t part = part_in(digit, j);
+                if (part != LinkSharing::nowhere) moment.active.push_back(part);
+                out.is_idle.push_back(digit == 0 ? 1 : 0);
+                out.before.push_back(
+                    static_cast<std::uint32_t>(digit > 0 ? s - radix : s + (ways(j) - 1) * radix));
+                radix *= ways(j);
+            }
+            find_paces(moment);
+            for (std::size_t a = 0; a < moment.active.size(); ++a) {
+                const std::size_t p = moment.active[a];
+                out.sending[s * n + sharing_.parts()[p].job] = moment.paces[a].share / busy_s(p);
+            }
+        }
+        return out;
+    }
+    void solve_chain(std::size_t states) {
+        Chain all = chain(states);
+        std::vector<double> idle(jobs_.size());
+        for (int round = 0; round < rounds_max; ++round) {
+            for (std::size_t j = 0; j < idle.size(); ++j) idle[j] = idle_s(j);
+            all.set_rates(idle);
+            all.settle();
+            if (take_slowdowns(all.moments, all.chance, idle) < 1e-9) break;
+        }
+        for (std::size_t s = 0; s < states; ++s) add_blame(all.moments[s], all.chance[s]);
     }
 
     // Time in a part, for each time out of all of them. The largest change of a slowdown.
