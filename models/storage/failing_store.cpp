@@ -31,4 +31,9 @@ void FailingStore::store_changed() {
     service_.change_supply(store_, supply_of(system_.limits(known_)));
 }
 
+bool FailingStore::stands_still(const StoreState& state) const {
+    const StoreSupply left = supply_of(system_.limits(state));
+    return left.read.bits_per_second() == 0 && left.write.bits_per_second() == 0;
+}
+
 }  // namespace railyard

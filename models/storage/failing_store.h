@@ -30,6 +30,7 @@ class FailingStore : private StoreListener {
 
   private:
     void store_changed() override;
+    bool stands_still(const StoreState& state) const override;
     // A file lies on many servers: while some data is not served, all who use the store wait.
     void outage_begins() override { service_.set_outage(store_, true); }
     void outage_ends() override { service_.set_outage(store_, false); }

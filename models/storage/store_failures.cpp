@@ -301,7 +301,7 @@ void StoreFailures::tell() {
         unserved += static_cast<double>(state_.boxes_down) / static_cast<double>(protection_.boxes);
     }
     const bool was_out = unserved_ > 0;
-    unserved_ = std::min(1.0, unserved);
+    unserved_ = listener_.stands_still(state_) ? 1 : std::min(1.0, unserved);
     const bool is_out = unserved_ > 0;
     if (is_out && !was_out) {
         ++counts_.outages;

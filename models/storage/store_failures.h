@@ -37,6 +37,8 @@ class StoreListener {
     virtual ~StoreListener() = default;
     // The state, the rebuild traffic or what is unserved differs: limits must be computed again.
     virtual void store_changed() = 0;
+    // In that state the store serves nothing at all, whatever has become of its data.
+    virtual bool stands_still(const StoreState& state) const = 0;
     // From now on clients wait for some of the data; from now on for none.
     virtual void outage_begins() = 0;
     virtual void outage_ends() = 0;

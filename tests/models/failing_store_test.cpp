@@ -141,6 +141,24 @@ TEST_CASE("what is lost is told to whom it belongs to, as the group's share of t
     CHECK(site.store->counts().data_losses == 1);
 }
 
+TEST_CASE("a store without a server is out until one is back, with or without its data") {
+    Protection p = pairs();
+    p.failover = {};
+    p.servers_hold_data = true;
+    p.group_drives = 8;
+    for (const bool takes_data : {false, true}) {
+        StoreFailureSpec spec;
+        for (int s = 0; s < 4; ++s)
+            spec.strikes.push_back({hours(1), StorePart::server, s, hours(5), takes_data});
+        Site site(p, spec);
+        site.engine.run(Instant(hours(10)));
+        site.store->end();
+        INFO(takes_data);
+        CHECK(site.store->counts().outage_time == hours(5));
+        CHECK(site.store->counts().outages == 1);
+    }
+}
+
 TEST_CASE("servers that fail on their own cost their share of the time they are gone") {
     // Mean bandwidth of a binomial number of servers: 4 (1 - q), less what pairs and failovers take.
     Protection p = pairs();

@@ -21,6 +21,7 @@ using std::chrono::minutes;
 
 // Notes what it is told, and stops the engine at the first loss of data if it is to.
 struct Witness : StoreListener {
+    bool stands_still(const StoreState&) const override { return false; }
     explicit Witness(CampaignEngine& e) : engine(e) {}
     void store_changed() override {
         servers_down_time[static_cast<std::size_t>(last.servers_down)] += engine.now() - since;

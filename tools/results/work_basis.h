@@ -17,7 +17,7 @@ struct WorkBasis {
     double computing = 0;   // GPU seconds in a step, for one token where a step has so many
     bool tokens = false;    // it is known how many tokens a step has
     bool priced = false;    // with [cost]
-    // Of many jobs:
+    // Where there are many jobs.
     bool modelled = false;  // the steps of some are modelled
     bool counted = false;   // what their work counts is given
     double alone = 0;       // GPU seconds that all of them take alone
