@@ -176,6 +176,17 @@ void cut_outages(std::vector<NetworkOutage>& outages, Duration begin, Duration l
     });
 }
 
+// A part of a store that is out on the phase's first day, likewise.
+void cut_store_strikes(std::vector<StoreStrike>& strikes, Duration begin, Duration length) {
+    for (StoreStrike& strike : strikes) {
+        const Duration gone = begin - strike.at;
+        if (gone <= Duration{} || gone >= strike.down_for) continue;
+        strike.down_for -= gone;
+        strike.at = begin;
+    }
+    cut_strikes(strikes, begin, length);
+}
+
 void cut_reservations(std::vector<Reservation>& reservations, Duration begin) {
     std::vector<Reservation> out;
     for (Reservation each : reservations) {
@@ -212,7 +223,7 @@ void cut_to(Scenario& part, Duration begin, Duration end) {
     cut_strikes(part.power.injected_pump_losses, begin, part.duration);
     cut_outages(part.network_faults.injected, begin, part.duration);
     for (StoreSetup& store : part.stores) {
-        if (store.failures) cut_strikes(store.failures->strikes, begin, part.duration);
+        if (store.failures) cut_store_strikes(store.failures->strikes, begin, part.duration);
     }
     cut_dates(part.job.stages, begin);
     for (NetworkDraw& draw : part.draws) cut_dates(draw.stages, begin);

@@ -314,6 +314,27 @@ cause = "crash"
     }
 }
 
+TEST_CASE("a server of a store that is out on the day of a phase stays out") {
+    const std::string saves = R"([job.checkpoint]
+interval = "1 h"
+size = "2 TB"
+[storage]
+system = "generic"
+servers = 1
+server_write_bandwidth = "10 GB/s"
+server_read_bandwidth = "10 GB/s"
+[[storage.failures.inject]]
+part = "server"
+at = "238 h"
+down_for = "10 h"
+)";
+    const ReplicaResult once = run_replica(load(one_job("", saves)), 0, false);
+    const ReplicaResult twice = run_replica(load(one_job(two_phases, saves)), 0, false);
+    CHECK(value(once, "storage_outage_time") == 36000);
+    CHECK(value(twice, "storage_outage_time") == 36000);
+    CHECK(value(twice, "goodput") == doctest::Approx(value(once, "goodput")).epsilon(0.005));
+}
+
 TEST_CASE("a faster cluster's phase counts with what it did in the use of both") {
     const ReplicaResult r = run_replica(
         load(one_job(two_phases + "set = { cluster.node = \"dgx_b200\" }\n", "")), 0, false);
