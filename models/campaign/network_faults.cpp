@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "models/campaign/sections.h"
+#include "models/campaign/store_traffic.h"
 #include "models/campaign/world_steps.h"
 
 namespace railyard {
@@ -42,6 +43,9 @@ bool routed(Section& section, const char* key, const Scenario& s) {
         return false;
     }
     warn_of_services(section, key, s);
+    if (shares_network_with_store(s)) {
+        section.warning(key, "has no effect on saves and reads: they go as over a sound network");
+    }
     return true;
 }
 

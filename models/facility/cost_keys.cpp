@@ -134,7 +134,8 @@ CostKeys read_cost_keys(Section& cost, Catalogue& catalogue) {
         warn_of_keys(cost, {"facility", "parts_covered", "tariff"},
                      "has no effect: it is in the rent");
     }
-    out.tariff = read_tariff(cost);
+    const double tariff = read_tariff(cost);
+    if (!out.tenancy.rented()) out.tariff = tariff;
     return out;
 }
 

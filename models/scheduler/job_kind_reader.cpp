@@ -56,8 +56,11 @@ JobKindKeys JobKindReader::read() {
         "Bytes of each save, written to and read back from [storage], which all jobs share",
         {.bound = Bound::positive,
          .otherwise = "saves and restores take checkpoint_stall and restore"});
-    section_.read("restart", kind.restart, "Each start: launch, imports, communicators",
-                  {.bound = Bound::non_negative});
+    section_.read(
+        "restart", kind.restart,
+        "Each start: launch, imports, communicators. A table [jobs.kind.recovery], an empty "
+        "one, too, says it instead, by the catalogue where it is silent",
+        {.bound = Bound::non_negative});
     section_.read("restore", kind.restore, "Each start with a saved state: reading it back",
                   {.bound = Bound::non_negative});
     section_.read(
