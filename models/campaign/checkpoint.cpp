@@ -158,6 +158,19 @@ void CheckpointJoin::settle_size() {
     s_.checkpoint_writers = writers_;
 }
 
+namespace {
+
+// Of the time of an upload, when ranks serialise more slowly than the network and the store take it.
+double sending_share(const Scenario& s) {
+    StoreTraffic traffic = checkpoint_traffic(s);
+    const Bandwidth own = reach(s, traffic).write;
+    traffic.rank_write = unlimited;
+    const Bandwidth most = reach(s, traffic).write;
+    return own < most ? own.bytes_per_second() / most.bytes_per_second() : 1;
+}
+
+}  // namespace
+
 void CheckpointJoin::settle_snapshot(const BurstPenalty& burst_penalty) {
     const double sustained = keys_.snapshot_fraction
                                  ? *keys_.snapshot_fraction
@@ -173,7 +186,7 @@ void CheckpointJoin::settle_snapshot(const BurstPenalty& burst_penalty) {
     if (!async()) return;
     // On a network that both share, packets tell what an upload costs a step.
     if (!keys_.upload_slowdown && burst_penalty) {
-        c().upload_step_penalty = burst_penalty();
+        c().upload_step_penalty = from_seconds(seconds(burst_penalty()) * sending_share(s_));
         return;
     }
     const double slowdown = keys_.upload_slowdown

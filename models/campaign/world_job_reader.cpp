@@ -408,6 +408,10 @@ void WorldJobReader::save_as(Section& section, const std::shared_ptr<Scenario>& 
     move_over(view, kind);
     CheckpointSpec saves = c;
     kind.uploads_on_links = kind.transfer_traffic && !checkpoint.has("upload_slowdown");
+    if (kind.uploads_on_links && s_.fidelity == Fidelity::packet && c.mode == CheckpointMode::async)
+        checkpoint.warning(
+            "mode", "uploads and steps of many jobs share links by flow, not packet by packet",
+            "scheduler.kind = \"dedicated\" for one job by packets");
     if (kind.uploads_on_links) {  // these say what each costs whom there
         saves.upload_step_penalty -= saves.upload_on_links;
         for (TierSpec& tier : saves.tiers) tier.beside_steps = unlimited;

@@ -284,6 +284,21 @@ TEST_CASE("uploads and the steps beside them share the compute network, and no o
 }
 
 TEST_CASE(
+    "by packets, ranks that serialise slowly are beside the steps for their share of the time") {
+    const auto penalty_s = [](const char* serialization) {
+        const Scenario s = load_scenario(
+            one_fabric, "packets",
+            {{"run.fidelity=packet", "cluster.nodes=4", "fabric.compute.nodes_per_leaf=2",
+              "job.model=llama2_7b", std::string("job.checkpoint.serialization=") + serialization},
+             {}});
+        return seconds(s.job.checkpoint.upload_step_penalty);
+    };
+    const double slow = penalty_s("10 MB/s");
+    CHECK(slow > 0);
+    CHECK(penalty_s("40 MB/s") == doctest::Approx(4 * slow).epsilon(0.02));
+}
+
+TEST_CASE(
     "a synchronous save to the compute network has it to itself, its copies behind have not") {
     CHECK(upload({"job.checkpoint.mode=sync"}).penalty_s == 0);
     const Upload tiers = upload({"job.checkpoint.mode=sync",
