@@ -160,7 +160,7 @@ void CheckpointJoin::settle_size() {
 
 namespace {
 
-// Of the time of an upload, when ranks serialise more slowly than the network and the store take it.
+// How much of an upload ranks send in that serialise more slowly than the network and the store take it.
 double sending_share(const Scenario& s) {
     StoreTraffic traffic = checkpoint_traffic(s);
     const Bandwidth own = reach(s, traffic).write;
