@@ -12,6 +12,7 @@
 
 #include "sim/cancel.h"
 #include "sim/config.h"
+#include "sim/text.h"
 #include "tools/program/pattern.h"
 
 namespace railyard {
@@ -47,9 +48,13 @@ const std::string& Fields::text(const char* column) const {
 double Fields::number(const char* column) const {
     const std::string& field = text(column);
     if (field.empty() || field == "-") return 0;
+    // As people print them: 473,600; 57 %.
+    std::string digits = field;
+    if (!match_pattern(field, R"([+-]?\d{1,3}(,\d{3})+(\.\d*)?)").empty()) std::erase(digits, ',');
     char* end = nullptr;
-    const double value = std::strtod(field.c_str(), &end);
-    if (end != field.c_str() + field.size() || !std::isfinite(value)) {
+    const double value = std::strtod(digits.c_str(), &end);
+    const std::string_view rest = trimmed(std::string_view(end));
+    if (end == digits.c_str() || (!rest.empty() && rest != "%") || !std::isfinite(value)) {
         throw RowError{column, fmt::format("expected a number, found '{}'", field)};
     }
     return value;

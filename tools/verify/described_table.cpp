@@ -116,6 +116,7 @@ class TableRuns {
         : table_(table), d_(description), options_(options), out_(out) {}
 
     void run() {
+        warn_of_columns();
         std::size_t number = 0;
         each_row(table_, out_.unused, [&](const Fields&) {
             if (!d_.nccl_tests.empty() && options_.progress) {
@@ -150,6 +151,7 @@ class TableRuns {
     void refuse(const RowRun& row, const std::string& column, const std::string& why);
     void refuse(const RowRun& row, const Trial& impossible);
     void refuse_unheld(const RowRun& row);
+    void warn_of_columns();
     void pass_over(const RowRun& row, const std::string& column, const std::string& piece);
     ScenarioError no_such_value(const std::string& name) const;
 
@@ -224,6 +226,15 @@ void TableRuns::add(std::size_t number) {
         run.base = variant(std::move(settings), false);
     }
     rows_.push_back(std::move(run));
+}
+
+void TableRuns::warn_of_columns() {
+    if (d_.read.empty()) return;
+    for (const std::string& column : table_.columns) {
+        if (std::ranges::find(d_.read, column) != d_.read.end()) continue;
+        const std::string near = did_you_mean(column, d_.read);
+        out_.warnings.push_back({table_.path, {}, column, "nothing reads this column", near});
+    }
 }
 
 // Says of the first row that has it what no rule reads.

@@ -90,12 +90,14 @@ std::vector<std::string> Words::each_piece(
     std::vector<std::string> unread;
     const std::string& text = row.text(columns.at(0));
     for (const Found& found : find_all(text, fmt::format("[^{}]+", separators).c_str())) {
+        const std::string piece(trimmed(found[0]));
+        if (piece.empty()) continue;
         const auto word = std::ranges::find_if(values, [&](const auto& each) {
-            return !match_pattern(found[0], each.first.c_str()).empty() ||
-                   !match_pattern(lower_case(found[0]), each.first.c_str()).empty();
+            return !match_pattern(piece, each.first.c_str()).empty() ||
+                   !match_pattern(lower_case(piece), each.first.c_str()).empty();
         });
         if (word == values.end()) {
-            unread.push_back(found[0]);
+            unread.push_back(piece);
         } else {
             use(word->second);
         }
@@ -465,6 +467,8 @@ void DescriptionReader::read() {
         out_.memory_known = read_test(memory, true);
         memory.finish();
     }
+    top_.read("read", out_.read, "The columns that are read: another one is warned of",
+              {.otherwise = "nothing is said of others"});
     top_.read("every_row", out_.every_row, "A row that no expect is for is named, too");
     std::vector<std::string> header;
     top_.read("columns", header,

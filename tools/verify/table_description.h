@@ -255,6 +255,7 @@ struct Description {
         nccl_tests;  // what says a run of nccl-tests, by name; empty: rows are scenarios
     std::optional<RowTest> memory_known;  // of rows of a stack; none: all
     bool every_row = false;               // is to be held to something
+    std::vector<std::string> read;        // columns; empty: others are no slip
 };
 
 // Throws ScenarioError with all that is wrong of the file for this table.
