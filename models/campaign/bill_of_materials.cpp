@@ -30,4 +30,18 @@ BillOfMaterials bill_of_materials(const Scenario& s, Catalogue& catalogue) {
     return bill;
 }
 
+double rated_watts(const BillOfMaterials& bill, Catalogue& catalogue) {
+    double watts = 0;
+    const auto add = [&](std::int64_t count, const char* kind, const std::string& name) {
+        if (!catalogue.has(kind, name, "max_power")) return;
+        watts += static_cast<double>(count) * catalogue.power(kind, name, "max_power").value;
+    };
+    for (const NodeOrder& order : bill.nodes) add(order.count, "node", order.node->name);
+    for (const NetworkBill& network : bill.networks) {
+        for (const SwitchOrder& order : network.materials.switches)
+            add(order.count, "switch", order.model);
+    }
+    return watts;
+}
+
 }  // namespace railyard

@@ -85,7 +85,6 @@ class CostLines {
     }
     // The catalogue's price of a thing, or the scenario's under the thing's own name.
     std::optional<std::size_t> price_of(const char* kind, const std::string& name);
-    double rated_watts(const BillOfMaterials& bill);
 
     Section& cost_;
     const Scenario& s_;
@@ -227,32 +226,13 @@ void CostLines::buy(const BillOfMaterials& bill, std::int64_t nodes_per_rack) {
     add(plan_.capital, "spare parts", 1, "of the hardware", book_.price("spare_parts"), true);
 }
 
-// What the data centre must be able to deliver to nodes and switches.
-double CostLines::rated_watts(const BillOfMaterials& bill) {
-    double watts = 0;
-    const auto max_power = [&](const char* kind, const std::string& name) {
-        return catalogue_.has(kind, name, "max_power")
-                   ? catalogue_.power(kind, name, "max_power").value
-                   : 0;
-    };
-    for (const NodeOrder& order : bill.nodes) {
-        watts += static_cast<double>(order.count) * max_power("node", order.node->name);
-    }
-    for (const NetworkBill& network : bill.networks) {
-        for (const SwitchOrder& order : network.materials.switches) {
-            watts += static_cast<double>(order.count) * max_power("switch", order.model);
-        }
-    }
-    return watts;
-}
-
 void CostLines::keep(const BillOfMaterials& bill, bool colocated) {
     constexpr double months_per_year = 12;
     add(plan_.yearly, "support", 1, "of the hardware", book_.price("support_fraction_per_year"),
         true);
     if (colocated) {
-        add(plan_.yearly, "colocation", rated_watts(bill) * 1e-3 * months_per_year, "kW-month",
-            book_.price("colo_kw_month"));
+        add(plan_.yearly, "colocation", rated_watts(bill, catalogue_) * 1e-3 * months_per_year,
+            "kW-month", book_.price("colo_kw_month"));
     } else {
         plan_.left_out.emplace_back("the building with its cooling");
     }

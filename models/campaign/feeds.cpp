@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "sim/check.h"
-#include "sim/integers.h"
 #include "sim/rng.h"
 
 namespace railyard {
@@ -82,15 +81,15 @@ void PumpWatch::start() {
 void PumpWatch::failed(const Strike& strike) {
     ++losses_;
     const PumpSpec& pump = *power_.pump;
-    const CoolingLoss loss = lose_cooling(power_.node.gpu, power_.cooling.gpu, power_.throttle,
-                                          pump.heat_capacity, gpu_mean_(strike.slot));
-    if (pump.standby && pump.failover < loss.shuts_down_after) {
+    const Duration shutdown = lose_cooling(power_.node.gpu, power_.cooling.gpu, power_.throttle,
+                                           pump.heat_capacity, gpu_mean_(strike.slot));
+    if (pump.standby && pump.failover < shutdown) {
         ++ridden_through_;
         return;
     }
     const auto loop = static_cast<std::uint32_t>(strike.slot);
     if (!warming_.emplace(loop, strike).second) return;  // it already stands
-    engine_.schedule(engine_.now() + loss.shuts_down_after, id_, loop);
+    engine_.schedule(engine_.now() + shutdown, id_, loop);
 }
 
 void PumpWatch::handle(std::uint32_t loop) {

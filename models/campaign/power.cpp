@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "sim/check.h"
-
 namespace railyard {
 
 void NodeDraw::run(const GpuStep& jobs_step) {

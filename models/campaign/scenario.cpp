@@ -11,7 +11,6 @@
 #include "models/campaign/phases.h"
 #include "models/campaign/power_reader.h"
 #include "models/campaign/sections.h"
-#include "sim/check.h"
 
 namespace railyard {
 

@@ -127,7 +127,6 @@ StoreReach reach(const Scenario& s, const StoreTraffic& traffic) {
              out.no_path);
         return out;
     }
-    out.on_network = true;
     const Topology topology = with_slow_nics(s, *network);
     const BurstSpec spec = whole_job(s, *network, topology, traffic.store);
     note(run_burst(spec, write), out.write, out.write_wall, out.write_limit, out.no_path);

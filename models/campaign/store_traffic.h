@@ -24,8 +24,7 @@ struct StoreReach {
     Wall write_wall = Wall::store;
     std::string read_limit;  // "network (leaf-0 to spine-3)"
     std::string write_limit;
-    std::string no_path;      // why nothing moves; the bandwidths are then 0
-    bool on_network = false;  // false: by the closed form, no network was built for storage
+    std::string no_path;  // why nothing moves; the bandwidths are then 0
 };
 
 // The network that storage traffic runs on: [fabric.compute] with its servers, or [fabric.storage];

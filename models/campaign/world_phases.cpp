@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/check.h"
 #include "sim/integers.h"
 
 namespace railyard {

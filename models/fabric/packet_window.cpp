@@ -8,7 +8,6 @@
 #include "models/fabric/link_failover.h"
 #include "models/fabric/packet_deadlock.h"
 #include "sim/cancel.h"
-#include "sim/check.h"
 
 namespace railyard {
 

@@ -92,8 +92,8 @@ double heat_capacity(const GpuPower& power, const GpuCooling& cooling, const Thr
     return full.value * seconds(ride_through) / rise;
 }
 
-CoolingLoss lose_cooling(const GpuPower& power, const GpuCooling& cooling, const ThrottleLaw& law,
-                         double capacity, Watts gpu_mean) {
+Duration lose_cooling(const GpuPower& power, const GpuCooling& cooling, const ThrottleLaw& law,
+                      double capacity, Watts gpu_mean) {
     const double from = cooling.settled(gpu_mean).value;
     const double to_throttle = std::max(0.0, capacity * (law.starts.value - from) / gpu_mean.value);
     // Above, the power falls as T rises: inlet = T - R P(T), so dt = capacity d(inlet) / P. By the trapezoid.
@@ -112,7 +112,7 @@ CoolingLoss lose_cooling(const GpuPower& power, const GpuCooling& cooling, const
         const double inlet_rise = width + cooling.resistance.value * (left - right);
         rest += capacity * inlet_rise * 0.5 * (1 / left + 1 / right);
     }
-    return {from_seconds(to_throttle), from_seconds(to_throttle + rest)};
+    return from_seconds(to_throttle + rest);
 }
 
 }  // namespace railyard

@@ -60,13 +60,10 @@ HeatState settle(const GpuPower& power, const GpuCooling& cooling, const Throttl
 //
 // The capacity (J/K for each GPU) follows from the ride-through: the time from there to throttling at full
 // load.
-struct CoolingLoss {
-    Duration throttles_after{};
-    Duration shuts_down_after{};  // by then clocks have fallen, and with them the heat
-};
 double heat_capacity(const GpuPower& power, const GpuCooling& cooling, const ThrottleLaw& law,
                      Duration ride_through);
-CoolingLoss lose_cooling(const GpuPower& power, const GpuCooling& cooling, const ThrottleLaw& law,
-                         double heat_capacity, Watts gpu_mean);
+// Until GPUs shut down: by then clocks have fallen, and with them the heat.
+Duration lose_cooling(const GpuPower& power, const GpuCooling& cooling, const ThrottleLaw& law,
+                      double heat_capacity, Watts gpu_mean);
 
 }  // namespace railyard

@@ -33,8 +33,6 @@ double host_power(double idle, double gpus_idle, double gpus_full, double nics, 
 
 Watts GpuPower::at(Activity activity) const {
     switch (activity) {
-        case Activity::off:
-            return {};
         case Activity::idle:
             return idle;
         case Activity::communication:
@@ -66,10 +64,6 @@ NodePower::Parts NodePower::parts(double gpu_watts) const {
     out.fans = fans_at_full * fan_share(heat, n * gpu.max.value + nics + host);
     out.conversion = (heat + out.fans) * (1 / supply_efficiency - 1);
     return out;
-}
-
-Watts NodePower::at(Activity activity) const {
-    return activity == Activity::off ? Watts{} : at(gpu.at(activity).value);
 }
 
 Watts NodePower::design() const {

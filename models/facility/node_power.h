@@ -10,7 +10,6 @@ namespace railyard {
 
 // What a node's GPUs do, as far as their power is concerned.
 enum class Activity : std::uint8_t {
-    off,
     idle,           // no kernel runs
     communication,  // kernels of a collective wait and copy
     memory_bound,   // kernels that wait for HBM
@@ -58,10 +57,10 @@ class NodePower {
     std::int64_t supplies_needed = 0;  // for full load
     Watts supply_rating;
 
-    // With each GPU drawing `gpu_watts`; none when the node is off.
+    // With each GPU drawing `gpu_watts`.
     Parts parts(double gpu_watts) const;
     Watts at(double gpu_watts) const { return {parts(gpu_watts).total()}; }
-    Watts at(Activity activity) const;
+    Watts at(Activity activity) const { return at(gpu.at(activity).value); }
     Watts full() const { return at(gpu.max.value); }  // all GPUs at their TDP, whatever the cap
     Watts peak() const { return at(Activity::compute); }
     // The most that it may draw: its rating, or its GPUs at their cap with all else at full.

@@ -86,12 +86,6 @@ std::optional<std::vector<MigInstance>> mig_layout(const std::vector<ProfileInde
     return out;
 }
 
-std::int64_t mig_stranded(const std::vector<MigInstance>& instances) {
-    std::int64_t sum = 0;
-    for (const MigInstance& i : instances) sum += blocked_by(mig_profiles()[i.profile], i.start);
-    return sum;
-}
-
 MigGpus::MigGpus(std::int64_t gpus, const MigSpec& spec) : spec_(&spec) {
     Gpu gpu;
     for (const MigInstance& instance : spec.layout) gpu.push_back({instance, nobody});

@@ -37,8 +37,6 @@ struct MigInstance {
 };
 // Places for all of them on one GPU; nothing if there are none.
 std::optional<std::vector<MigInstance>> mig_layout(const std::vector<ProfileIndex>& profiles);
-// Compute slices of a GPU so cut that no instance holds and no further instance could.
-std::int64_t mig_stranded(const std::vector<MigInstance>& instances);
 
 // Chooses the legal place of an instance: the one that strands least, then on the fullest GPU, then the one
 // that leaves most places for others; or simply the first.

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "models/scheduler/world.h"
-#include "sim/check.h"
 
 namespace railyard {
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "sim/check.h"
-#include "sim/integers.h"
 
 namespace railyard {
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "models/scheduler/world_runs.h"
-#include "sim/integers.h"
 
 namespace railyard {
 

@@ -111,10 +111,7 @@ NodePool::Struck NodePool::still_broken() {
 void NodePool::strike_node(const Strike& strike) {
     const auto node = static_cast<std::uint32_t>(strike.slot);
     if (place_[node] == out) return;
-    if (place_[node] == spare) {
-        ++outcome_.spares_failed;
-        return spare_leaves(node, strike, false);
-    }
+    if (place_[node] == spare) return spare_leaves(node, strike, false);
     Strike of_job = strike;
     of_job.slot = place_[node];
     const bool noticed = job_->nodes_failed({of_job, {of_job.slot}});

@@ -39,9 +39,7 @@ class NodePool : public NodeFaults {
         std::int64_t job_nodes = 0;  // of the job: slots 0 .. job_nodes - 1 are filled at the start
         std::int64_t gpus_per_node = 0;
     };
-    struct Outcome : NodeFailureCounts {
-        std::int64_t spares_failed = 0;
-    };
+    using Outcome = NodeFailureCounts;
 
     // `causes` and all other references must outlive the pool.
     NodePool(CampaignEngine& engine, const Spec& spec, const std::vector<FailureCause>& causes,

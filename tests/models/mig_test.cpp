@@ -101,16 +101,6 @@ TEST_CASE("The layouts of NVIDIA's table fit, and others do not") {
     CHECK_FALSE(fits(std::vector<ProfileIndex>(8, one)));
 }
 
-TEST_CASE("What instances strand is what the model says") {
-    CHECK(mig_stranded({{three, 0}}) == 1);
-    CHECK(mig_stranded({{three, 4}}) == 0);
-    CHECK(mig_stranded({{three, 0}, {three, 4}}) == 1);
-    CHECK(mig_stranded({{four, 0}, {one, 4}, {one, 5}, {one, 6}}) == 0);
-    CHECK(mig_stranded({{two, 0}, {two, 2}, {three, 4}}) == 0);
-    CHECK(mig_stranded(*mig_layout({one_with_two, one_with_two, one_with_two, one_with_two})) == 3);
-    CHECK(mig_stranded({{seven, 0}}) == 0);
-}
-
 TEST_CASE(
     "A 3g at the first place keeps a 4g out and strands a slice; at the best it does neither") {
     MigGpus first(1, first_place);

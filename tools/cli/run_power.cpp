@@ -21,8 +21,7 @@ void print_energy(const CampaignResult& r) {
     Table table({"energy", ">before the facility's own", ">"});
     for (std::size_t i = 0; i < r.energy.size(); ++i) {
         if (r.energy[i] == 0) continue;
-        table.add({energy_name(i), energy_text(r.energy[i]),
-                   fmt::format("{:.2f} %", 100 * r.energy[i] / all)});
+        table.add({energy_name(i), energy_text(r.energy[i]), percent(r.energy[i] / all)});
     }
     fmt::print("\n{}", table.text());
 }

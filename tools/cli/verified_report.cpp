@@ -159,10 +159,6 @@ std::string interval_text(const VerifiedRow& row) {
                        row.of_run->contains(row.published) ? "" : ", outside");
 }
 
-std::string percent_text(double share) {
-    return fmt::format("{:.2f} %", 100 * share);
-}
-
 // What a table is called in few words: the number that its name begins with, else all of it.
 std::string short_name(const VerifiedTable& table) {
     const Found number = match_pattern(table.name, R"((\d{2,3})\D.*)");
@@ -188,9 +184,8 @@ std::string summary_text(const std::vector<VerifiedTable>& tables) {
         const auto add = [&](const std::string& number, const std::string& what,
                              const std::string& count, const std::vector<VerifiedRow>& expressed) {
             const Errors e = errors_of(expressed);
-            summary.add({number, what, count, fmt::format("{}", expressed.size()),
-                         percent_text(e.mean), percent_text(e.median), percent_text(e.p90),
-                         percent_text(e.worst)});
+            summary.add({number, what, count, fmt::format("{}", expressed.size()), percent(e.mean),
+                         percent(e.median), percent(e.p90), percent(e.worst)});
         };
         add(short_name(table), table.what, fmt::format("{}", table.rows), table.expressed);
         const auto parts = by_quantity(table);

@@ -208,25 +208,14 @@ void add_hardware(const Scenario& s, DesignFacts& out) {
     StandaloneCatalogue own = s.open_catalogue();
     Catalogue& catalogue = own.catalogue;
     const BillOfMaterials bill = bill_of_materials(s, catalogue);
-    const auto rated = [&](const char* kind, const std::string& name) {
-        return catalogue.has(kind, name, "max_power")
-                   ? catalogue.power(kind, name, "max_power").value
-                   : 0;
-    };
     for (const NodeOrder& order : bill.nodes) {
         const auto count = static_cast<double>(order.count);
-        out.power += count * rated("node", order.node->name);
         const bool whole_racks = order.node->nvlink_domain > order.node->gpus;
         const std::int64_t in_rack =
             whole_racks ? order.node->nvlink_domain / order.node->gpus : s.layout.nodes_per_rack;
         out.racks += std::ceil(count / static_cast<double>(in_rack));
     }
-    for (const NetworkBill& network : bill.networks) {
-        for (const SwitchOrder& order : network.materials.switches) {
-            out.power += static_cast<double>(order.count) * rated("switch", order.model);
-        }
-    }
-    out.power *= catalogue.number("power", "seed_claims", "pue");
+    out.power = rated_watts(bill, catalogue) * catalogue.number("power", "seed_claims", "pue");
 }
 
 // The fastest of its steps, back to back.

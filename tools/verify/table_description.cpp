@@ -126,6 +126,7 @@ class DescriptionReader {
     RowTest read_test(Section& section, bool needed);
     void read_parts();
     void read_sums();
+    void read_columns();
     void read_changes();
     void read_open();
     void read_nccl_tests();
@@ -444,6 +445,17 @@ void DescriptionReader::read_changes() {
     }
 }
 
+void DescriptionReader::read_columns() {
+    top_.read("read", out_.read, "The columns that are read: another one is warned of",
+              {.otherwise = "nothing is said of others"});
+    top_.read("every_row", out_.every_row, "A row that no expect is for is named, too");
+    std::vector<std::string> header;
+    top_.read("columns", header,
+              "Of files that ship: it is of every table with all of these columns that has no file "
+              "of its own",
+              {.otherwise = "of one table"});
+}
+
 void DescriptionReader::read() {
     std::string source;
     std::string row = "row {row}";
@@ -467,14 +479,7 @@ void DescriptionReader::read() {
         out_.memory_known = read_test(memory, true);
         memory.finish();
     }
-    top_.read("read", out_.read, "The columns that are read: another one is warned of",
-              {.otherwise = "nothing is said of others"});
-    top_.read("every_row", out_.every_row, "A row that no expect is for is named, too");
-    std::vector<std::string> header;
-    top_.read("columns", header,
-              "Of files that ship: it is of every table with all of these columns that has no file "
-              "of its own",
-              {.otherwise = "of one table"});
+    read_columns();
     read_keys(
         top_, "base",
         "Keys by which a row's base differs, whose metrics are base_step_time and so on: what "
