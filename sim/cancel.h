@@ -1,5 +1,5 @@
 #pragma once
-// Ctrl-C, for whatever takes long: nobody waits for the end of what he does not want.
+// Lets Ctrl-C end long loops.
 
 #include <algorithm>
 #include <atomic>

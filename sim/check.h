@@ -19,8 +19,8 @@ class CheckFailed : public std::logic_error {
   public:
     using std::logic_error::logic_error;
 };
-// From here on a failed check throws CheckFailed, in every thread: what it breaks must not take with it what
-// has nothing to do with it, as one point of a sweep the others.
+// From here on a failed check throws CheckFailed, in every thread, so that one failed point of a sweep does
+// not end the others.
 void contain_failed_checks();
 
 [[noreturn]] void check_failed(const char* expression, const char* file, int line);

@@ -37,7 +37,7 @@ double rate_after_correction(double bit_error_rate) {
     const double wrong = any_of_so_many(bit_error_rate, symbol_bits);
     // C(n, i) s^i (1 - s)^(n - i), one term from the one before.
     double term = 1 - any_of_so_many(wrong, symbols);
-    if (term == 0) return 1.0 / (symbols * symbol_bits);  // too small to be told from nothing
+    if (term == 0) return 1.0 / (symbols * symbol_bits);  // each frame has a wrong symbol
     double lost = 0;
     for (int i = 1; i <= symbols; ++i) {
         term *= (symbols - i + 1) * wrong / (i * (1 - wrong));

@@ -46,7 +46,8 @@ class PacketEngine {
     // whatever its own state. Storms may overlap: it goes on when the last of them is over.
     void storm(LinkId link, int traffic_class, Picoseconds start, Picoseconds end);
     // The end of `link` can no longer reach its sender (the way back is down): it returns no credits, its
-    // pauses are not renewed and run out. Or it can again, and says what it could not.
+    // pauses are not renewed and run out. unmute: it can again, and sends pauses and credits that it held
+    // back.
     void mute(LinkId link) { parts_->links.mute(link); }
     void unmute(LinkId link) { parts_->links.unmute(link); }
 

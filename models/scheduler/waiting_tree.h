@@ -18,7 +18,7 @@ class WaitingTree {
         std::int64_t gpus = INT64_MAX;  // INT64_MAX: nobody waits here
         Duration expected = Duration::max();
     };
-    // Jobs of at most `gpus` that take at most `time`, or have at most `gpus_any_time`.
+    // Jobs that fit: at most `gpus` and at most `time`, or at most `gpus_any_time` however long.
     struct Gap {
         std::int64_t gpus = 0;
         Duration time{};

@@ -52,7 +52,7 @@ struct WorldJobRun {
     }
 };
 
-// For tests, and for what is built on it.
+// Hears of every start and stop of a run.
 class WorldListener {
   public:
     virtual ~WorldListener() = default;

@@ -91,8 +91,8 @@ struct Protection {
     Duration rebuild_after{};  // of a lost server's data: one that is back sooner is not rebuilt
     Duration failover{};       // clients of a lost server wait so long, then others serve for it
     bool waits_for_server = false;  // nobody serves for it: clients wait until it is back
-    // Share of the data that a group takes with it when nothing of it can be read. Of one that loses
-    // stripes here and there it is so much less as they are fewer: not counted in here.
+    // Share of the data that a group takes with it when nothing of it can be read. For one that loses single
+    // stripes it is scaled by how many are lost, elsewhere.
     double lost_with_group = 1;
 };
 

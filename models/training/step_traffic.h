@@ -20,7 +20,7 @@ struct TrafficPart {
     // Seconds that a step takes longer at each of traffic_slowdowns().
     std::vector<double> longer_s;
 
-    // Interpolated; beyond the last in proportion. Needs slowdown >= 1.
+    // On the line between neighbours; beyond the last, on the line of the last two. Needs slowdown >= 1.
     double longer_at(double slowdown) const;
 };
 

@@ -53,8 +53,8 @@ std::string time_text(double seconds);  // "2.53 s"; "-" for what is not a numbe
 // `fraction` of `width` columns, to an eighth of a column.
 std::string bar(double fraction, int width);
 
-// One line on stderr that is rewritten: "label [####    ] 12/30, 3 s left", every second "label [] 0/30, 5 s
-// gone" while nothing is done. Shows nothing in a pipe, nor while another line is shown.
+// One line on stderr that is rewritten: "label [####    ] 12/30, 3 s left"; while nothing is done, how many
+// seconds are gone. Shows nothing in a pipe, nor while another line is shown.
 class Progress {
   public:
     explicit Progress(std::string label);

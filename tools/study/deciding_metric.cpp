@@ -29,7 +29,7 @@ bool as_many_gpus(Designs designs) {
         designs, [&](const WorkBasis& w) { return w.gpu_count == designs[0].gpu_count; });
 }
 
-// What a point of goodput means something else for; empty: nothing.
+// Why goodput of these designs cannot be compared; empty: it can.
 std::string why_goodput_misleads(Designs designs) {
     if (!same_gpus(designs)) return "the designs differ in their GPUs or their clocks";
     if (!as_many_gpus(designs)) return "the designs differ in how many GPUs they have";
