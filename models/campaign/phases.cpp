@@ -463,7 +463,9 @@ void add_use(const Scenario& s, const std::vector<ReplicaResult>& parts, MetricL
         const Scenario& as = *s.phases[k].as;
         const Ledger& ledger = parts[k].ledger;
         const auto value = [&](const char* name) {
-            return find_metric(parts[k].metrics, name)->value;
+            const Metric* found = find_metric(parts[k].metrics, name);
+            RY_CHECK(found != nullptr);
+            return found->value;
         };
         const auto held = static_cast<double>(ledger.total() - ledger.booked(Category::spare) -
                                               ledger.booked(Category::repair));

@@ -94,7 +94,7 @@ NodePower read_node_power(Catalogue& c, const NodePowerSpec& spec, double liquid
     const std::string entry_gpu = c.text("node", entry, "gpu");
     const double entry_gpus = static_cast<double>(c.integer("node", entry, "gpus"));
     const double entry_nics = static_cast<double>(c.integer("node", entry, "compute_nics") +
-                                                  (c.integer("node", entry, "storage_nics", 0))) *
+                                                  c.integer("node", entry, "storage_nics", 0)) *
                               nic_power(c.text("node", entry, "compute_nic"));
     const bool liquid = c.has("node", entry, "cooling");  // that is what the word says where it is
     const double entry_fans =
