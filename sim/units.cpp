@@ -32,10 +32,12 @@ Duration from_seconds(double s) {
 }
 
 Bandwidth operator*(Bandwidth b, std::int64_t n) {
+    RY_CHECK(n >= 0);
     return Bandwidth(saturate(Wide{b.bits_per_second_} * n));
 }
 
 Bandwidth operator*(Bandwidth b, double factor) {
+    RY_CHECK(factor >= 0);
     const double product = static_cast<double>(b.bits_per_second_) * factor;
     return Bandwidth(product >= 9.2e18 ? int64_max : std::llround(product));
 }
@@ -315,13 +317,14 @@ std::optional<Quantity> parse_quantity(std::string_view text, std::string& why,
         Quantity q;
         q.dimension = unit.dimension;
         const std::string digits(whole.substr(0, whole.size() - rest.size()));
-        double parsed = 0;
         std::string plain;
         for (const char c : digits) {
             if (c != '_' && c != '+') plain += c;
         }
-        std::from_chars(plain.data(), plain.data() + plain.size(), parsed);
-        q.value = parsed * unit.scale;
+        std::from_chars(plain.data(), plain.data() + plain.size(), q.number);
+        q.unit = unit.symbol;
+        q.unit_value = unit.scale;
+        q.value = q.number * unit.scale;
         if (!std::isfinite(q.value)) {
             why = "is too large";
             return std::nullopt;

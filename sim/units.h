@@ -150,6 +150,14 @@ struct Quantity {
     Dimension dimension = Dimension::time;
     double value = 0;  // in the base unit; SI otherwise (FLOP/s, W, J, 1/s, Hz, degC, m, kg, USD)
     std::optional<std::int64_t> integer;
+    double number = 0;      // in its unit
+    std::string_view unit;  // its symbol
+    double unit_value = 1;  // one of the unit, in the base unit
+
+    // The number that it would be in the unit of `other`, of the same dimension.
+    double in_unit_of(const Quantity& other) const {
+        return unit == other.unit ? number : value / other.unit_value;
+    }
 };
 
 // Parses "400 Gbit/s", "400Gbps", "1.5e3 GB/s", "30 min", "0.01 /day". On failure returns nullopt

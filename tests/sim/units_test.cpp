@@ -46,6 +46,14 @@ TEST_CASE("decimal fractions are exact, not nearly") {
     CHECK(parsed("54 day").integer == 54LL * 86400 * 1'000'000'000);
 }
 
+TEST_CASE("a quantity keeps the number and the unit that were written") {
+    const Quantity day = parsed("1_440 min");
+    CHECK(day.number == 1440);
+    CHECK(day.unit == "min");
+    CHECK(day.in_unit_of(parsed("2 h")) == 24);
+    CHECK(parsed("0.3 GB/s").in_unit_of(parsed("7 GB/s")) == 0.3);  // to the bit
+}
+
 TEST_CASE("what does not fit has no integer") {
     CHECK_FALSE(parsed("300 year").integer);
     CHECK_FALSE(parsed("1e30 day").integer);

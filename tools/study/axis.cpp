@@ -36,31 +36,10 @@ std::string toml_text(const Value& value) {
 
 namespace {
 
-// "20 min" as 20 and "min".
-struct Written {
-    double number = 0;
-    std::string unit;
-    Dimension dimension = Dimension::time;
-    double base = 0;  // in the dimension's base unit
-};
-
-std::optional<Written> written(const std::string& text) {
+std::optional<Quantity> written(const Value& value) {
     std::string why;
-    const std::optional<Quantity> quantity = parse_quantity(text, why);
-    if (!quantity) return std::nullopt;
-    std::size_t digits = 0;
-    Written out;
-    out.number = std::stod(text, &digits);
-    out.unit = text.substr(text.find_first_not_of(' ', digits));
-    out.dimension = quantity->dimension;
-    out.base = quantity->value;
-    return out;
-}
-
-double unit_size(const std::string& unit) {
-    std::string why;
-    const std::optional<Quantity> one = parse_quantity("1 " + unit, why);
-    return one ? one->value : 1;
+    if (value.kind != Value::Kind::string) return std::nullopt;
+    return parse_quantity(value.text, why);
 }
 
 bool is_number(const Value& v) {
@@ -139,17 +118,14 @@ bool Axis::read_list(Section& section, const Value& list) {
                                                                             : list.describe()));
         return false;
     }
-    std::optional<Written> first;
-    if (list.items[0].kind == Value::Kind::string) first = written(list.items[0].text);
+    const std::optional<Quantity> first = written(list.items[0]);
     if (first) unit_ = first->unit;
     for (const Value& item : list.items) {
         AxisValue value{toml_text(item), value_text(item), std::nullopt};
         if (is_number(item) && !first) value.value = item.real;
-        if (first && item.kind == Value::Kind::string) {
-            const std::optional<Written> q = written(item.text);
-            if (q && q->dimension == first->dimension) {
-                value.value = q->unit == unit_ ? q->number : q->base / unit_size(unit_);
-            }
+        const std::optional<Quantity> quantity = written(item);
+        if (first && quantity && quantity->dimension == first->dimension) {
+            value.value = quantity->in_unit_of(*first);
         }
         values_.push_back(std::move(value));
     }
@@ -163,9 +139,8 @@ bool Axis::read_range(Section& section, const Value& from, const Value& to) {
         from_ = from.real;
         to_ = to.real;
     } else {
-        const bool texts = from.kind == Value::Kind::string && to.kind == Value::Kind::string;
-        const std::optional<Written> first = texts ? written(from.text) : std::nullopt;
-        const std::optional<Written> last = texts ? written(to.text) : std::nullopt;
+        const std::optional<Quantity> first = written(from);
+        const std::optional<Quantity> last = written(to);
         if (!first || !last || first->dimension != last->dimension) {
             section.error(
                 "from",
@@ -176,7 +151,7 @@ bool Axis::read_range(Section& section, const Value& from, const Value& to) {
         unit_ = first->unit;
         whole_ = first->dimension == Dimension::steps;
         from_ = first->number;
-        to_ = last->unit == unit_ ? last->number : last->base / unit_size(unit_);
+        to_ = last->in_unit_of(*first);
     }
     if (logarithmic_ && (from_ <= 0 || to_ <= 0)) {
         section.error("scale", "a logarithmic range is of numbers above zero");

@@ -77,12 +77,8 @@ std::vector<std::string> words_of(const std::string& path, const std::vector<Sch
 std::vector<std::string> other_texts(const Leaf& leaf, const std::vector<SchemaRow>& schema) {
     const std::string& text = leaf.value->text;
     std::string why;
-    if (parse_quantity(text, why)) {
-        std::size_t used = 0;
-        const double number = std::stod(text, &used);
-        const std::size_t unit = text.find_first_not_of(' ', used);
-        if (unit == std::string::npos) return {};
-        return other_numbers(number, fmt::format(" {}", text.substr(unit)));
+    if (const std::optional<Quantity> quantity = parse_quantity(text, why)) {
+        return other_numbers(quantity->number, fmt::format(" {}", quantity->unit));
     }
     std::vector<std::string> out;
     for (const std::string& word : words_of(leaf.path, schema)) {

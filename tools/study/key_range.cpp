@@ -6,47 +6,31 @@
 #include <utility>
 
 #include "sim/error.h"
+#include "sim/text.h"
 #include "sim/units.h"
 
 namespace railyard {
 
 namespace {
 
-struct End {
-    double number = 0;     // without its unit
-    std::string unit;      // " min"; empty without one
-    double in_base = 0;    // of its dimension
-    double unit_base = 1;  // one of the unit
-    std::optional<Dimension> dimension;
+// A number alone has no unit, and is in the base.
+struct End : Quantity {
     bool whole = false;
 };
 
 End parse_end(const std::string& text, const std::string& what,
               std::optional<Dimension> wanted = {}) {
-    End end;
-    std::size_t used = 0;
-    try {
-        end.number = std::stod(text, &used);
-    } catch (const std::exception&) {
-        throw ScenarioError(fmt::format("{}: '{}' does not begin with a number", what, text),
-                            "a number, or a quantity such as \"10 min\"");
-    }
-    if (!std::isfinite(end.number)) {
-        throw ScenarioError(fmt::format("{}: '{}' is no finite number", what, text));
-    }
-    const std::size_t symbol = text.find_first_not_of(' ', used);
-    if (symbol == std::string::npos) {
-        end.in_base = end.number;
-        end.whole = text.find_first_of(".eE") == std::string::npos;
-        return end;
-    }
     std::string why;
-    const std::optional<Quantity> quantity = parse_quantity(text, why, wanted);
-    if (!quantity) throw ScenarioError(fmt::format("{}: '{}' {}", what, text, why));
-    end.unit = fmt::format(" {}", text.substr(symbol));
-    end.in_base = quantity->value;
-    end.unit_base = parse_quantity(fmt::format("1{}", end.unit), why)->value;
-    end.dimension = quantity->dimension;
+    if (const auto quantity = parse_quantity(text, why, wanted)) return {*quantity};
+    const std::optional<double> plain = real_value(text);
+    if (!plain) {
+        const bool words = why.starts_with("does not");
+        throw ScenarioError(fmt::format("{}: '{}' {}", what, text, why),
+                            words ? "a number, or a quantity such as \"10 min\"" : "");
+    }
+    End end;
+    end.number = end.value = *plain;
+    end.whole = text.find_first_of(".eE") == std::string::npos;
     return end;
 }
 
@@ -56,15 +40,16 @@ KeyRange::KeyRange(std::string key, const std::string& low, const std::string& h
                    bool logarithmic, const std::string& what)
     : key_(std::move(key)), logarithmic_(logarithmic) {
     const End from = parse_end(low, what);
-    const End to = parse_end(high, what, from.dimension);
-    if (from.dimension != to.dimension) {
+    const End to =
+        parse_end(high, what, from.unit.empty() ? std::nullopt : std::optional(from.dimension));
+    if (from.dimension != to.dimension || from.unit.empty() != to.unit.empty()) {
         throw ScenarioError(
             fmt::format("{}: '{}' and '{}' are not of the same kind", what, low, high),
             "give both with a unit of one dimension, or both without");
     }
-    unit_ = from.unit;
+    if (!from.unit.empty()) unit_ = fmt::format(" {}", from.unit);
     low_ = from.number;
-    high_ = to.in_base / from.unit_base;
+    high_ = to.in_unit_of(from);
     whole_ = (from.whole && to.whole) || from.dimension == Dimension::steps;
     if (low_ >= high_) {
         throw ScenarioError(fmt::format("{}: the range from {} to {} is {}", what, low, high,
