@@ -49,14 +49,6 @@ std::optional<std::int64_t> pairs_needed(double difference, double deviation, do
     return high;
 }
 
-double correlation_of(std::span<const double> a, const Summary& sa, std::span<const double> b,
-                      const Summary& sb) {
-    if (a.size() < 2 || sa.deviation == 0 || sb.deviation == 0) return 0;
-    double sum = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) sum += (a[i] - sa.mean) * (b[i] - sb.mean);
-    return sum / (static_cast<double>(a.size() - 1) * sa.deviation * sb.deviation);
-}
-
 }  // namespace
 
 PairedComparison compare_paired(std::span<const double> all_a, std::span<const double> all_b,
@@ -81,7 +73,7 @@ PairedComparison compare_paired(std::span<const double> all_a, std::span<const d
     out.difference = difference.mean;
     out.interval = mean_interval(difference, confidence);
     out.confidence = confidence;
-    out.correlation = correlation_of(a, sa, b, sb);
+    out.correlation = correlation(a, b);
     const double apart = sa.deviation * sa.deviation + sb.deviation * sb.deviation;
     if (apart > 0) out.unpaired_effort = apart / (difference.deviation * difference.deviation);
     if (a.empty()) {

@@ -14,6 +14,7 @@ Metric plain_metric(std::string name, double value) {
 }
 
 Metric mean_metric(std::string name, double sum, double count) {
+    RY_CHECK(count >= 0);  // less says that a metric is no mean
     const double mean = count > 0 ? sum / count : std::numeric_limits<double>::quiet_NaN();
     return {std::move(name), mean, sum, count};
 }

@@ -22,9 +22,7 @@ void add_trajectory(MorrisDesign& design, RandomStream& random) {
     }
     std::vector<std::size_t> order(design.inputs);
     std::iota(order.begin(), order.end(), std::size_t{0});
-    for (std::size_t left = design.inputs; left > 1; --left) {
-        std::swap(order[left - 1], order[random.below(left)]);
-    }
+    random.shuffle(order);
     design.points.push_back(point);
     design.moved.push_back(design.inputs);
     for (const std::size_t input : order) {

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "sim/units.h"
 
@@ -34,6 +35,13 @@ class RandomStream {
     std::uint64_t next_u64();
     double uniform();                      // [0, 1), 53 bits
     std::uint64_t below(std::uint64_t n);  // [0, n), unbiased; n > 0
+    // Any order of the items, as likely as another.
+    template <class Items>
+    void shuffle(Items& items) {
+        for (std::size_t left = items.size(); left > 1; --left) {
+            std::swap(items[left - 1], items[below(left)]);
+        }
+    }
     bool chance(double probability) { return uniform() < probability; }
     double exponential();  // mean 1
     double normal();       // mean 0, variance 1

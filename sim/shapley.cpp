@@ -50,9 +50,7 @@ std::vector<JoiningOrder> sample_orders(std::size_t players, std::size_t pairs,
     JoiningOrder order(players);
     std::iota(order.begin(), order.end(), 0U);
     for (std::size_t i = 0; i < pairs; ++i) {
-        for (std::size_t left = players; left > 1; --left) {
-            std::swap(order[left - 1], order[random.below(left)]);
-        }
+        random.shuffle(order);
         orders.push_back(order);
         orders.emplace_back(order.rbegin(), order.rend());
     }
@@ -68,6 +66,7 @@ SampledShares shapley_shares(const std::vector<JoiningOrder>& orders,
     std::vector<double> squares(players, 0.0);
     std::vector<double> of_pair(players);
     for (std::size_t i = 0; i < orders.size(); ++i) {
+        RY_CHECK(orders[i].size() == players);
         if (i % 2 == 0) of_pair.assign(players, 0.0);
         Coalition joined = 0;
         double before = value(joined);

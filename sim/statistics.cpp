@@ -49,6 +49,7 @@ void judge_witnesses(std::span<const double> values, SharedLuck luck, Summary& s
 }  // namespace
 
 Interval mean_interval(const Summary& s, double confidence) {
+    RY_CHECK(confidence > 0 && confidence < 1);
     if (s.count < 1) return s.ci95;
     if (s.degrees <= 0) {
         constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -81,8 +82,18 @@ Summary summarise(std::span<const double> values, SharedLuck luck) {
     return s;
 }
 
+double correlation(std::span<const double> a, std::span<const double> b) {
+    RY_CHECK(a.size() == b.size());
+    const Summary sa = summarise(a);
+    const Summary sb = summarise(b);
+    if (a.size() < 2 || sa.deviation == 0 || sb.deviation == 0) return 0;
+    double sum = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) sum += (a[i] - sa.mean) * (b[i] - sb.mean);
+    return sum / (static_cast<double>(a.size() - 1) * sa.deviation * sb.deviation);
+}
+
 double sorted_quantile(std::span<const double> sorted, double p) {
-    RY_CHECK(!sorted.empty());
+    RY_CHECK(!sorted.empty() && p >= 0 && p <= 1);
     const double at = p * static_cast<double>(sorted.size() - 1);
     const auto below = static_cast<std::size_t>(at);
     const std::size_t above = std::min(below + 1, sorted.size() - 1);

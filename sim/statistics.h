@@ -76,6 +76,9 @@ Summary summarise_paired(std::span<const double> a, std::span<const double> b,
 // zero.
 Summary summarise_ratio(std::span<const double> a, std::span<const double> b, SharedLuck luck = {});
 
+// Pearson's, over pairs. Sizes must agree; 0 when either is constant.
+double correlation(std::span<const double> a, std::span<const double> b);
+
 // The interval of the mean that `s` summarises, Student's t at any confidence in (0, 1).
 Interval mean_interval(const Summary& s, double confidence);
 

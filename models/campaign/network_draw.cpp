@@ -93,6 +93,7 @@ const NetworkDraw* usual_draw(const Scenario& s) {
 }
 
 std::size_t middle_of(std::span<const double> values) {
+    RY_CHECK(!values.empty());
     std::vector<std::size_t> order(values.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::stable_sort(order,

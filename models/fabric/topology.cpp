@@ -192,6 +192,7 @@ Topology::Likeness Topology::likeness() const {
 }
 
 void Topology::degrade(LinkId link, double factor) {
+    RY_CHECK(link < links().size() && factor >= 0);
     if (wiring_.use_count() > 1) wiring_ = std::make_shared<Wiring>(*wiring_);
     std::atomic_thread_fence(std::memory_order_acquire);  // after the last look of who shared it
     wiring_->likeness.reset();

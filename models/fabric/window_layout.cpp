@@ -130,9 +130,7 @@ class Layout {
     void add_permutation() {
         std::vector<VertexId> order = job_nics();
         RandomStream random(context_.seed, 0, "window/permutation");
-        for (std::size_t i = order.size(); i > 1; --i) {
-            std::swap(order[i - 1], order[static_cast<std::size_t>(random.below(i))]);
-        }
+        random.shuffle(order);
         // One cycle through all: nobody sends to itself.
         for (std::size_t i = 0; i + 1 < order.size(); ++i)
             send(order[i], order[i + 1], spec_->bytes.count());

@@ -24,15 +24,8 @@ double per(double usd_paid, double amount) {
     return amount > 0 ? usd_paid / amount : infinite;
 }
 
-// Squared correlation; 0 when one of them does not vary.
 double squared_correlation(std::span<const double> a, std::span<const double> b) {
-    const Summary x = summarise(a);
-    const Summary y = summarise(b);
-    if (x.deviation <= 0 || y.deviation <= 0) return 0;
-    double covariance = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) covariance += (a[i] - x.mean) * (b[i] - y.mean);
-    covariance /= static_cast<double>(a.size() - 1);
-    const double r = covariance / (x.deviation * y.deviation);
+    const double r = correlation(a, b);
     return r * r;
 }
 
@@ -65,6 +58,7 @@ double YearlyCost::per_work() const {
 }
 
 Cents line_sum(const CostLine& line, std::span<const double> prices, Cents hardware) {
+    RY_CHECK(line.price < prices.size());
     const double of = line.of_hardware ? usd(hardware) : 1;
     return cents(line.quantity * prices[line.price] * of);
 }
@@ -90,6 +84,7 @@ double worth_of_year(const CostPlan& plan, double year) {
 }
 
 double capital_a_year(const CostPlan& plan, double capital, std::optional<double> resale) {
+    RY_CHECK(plan.years > 0);
     const double residual = resale.value_or(plan.residual);
     if (plan.discount <= 0) return capital * (1 - residual) / plan.years;
     const double worth = worth_of_year(plan, plan.years);
@@ -97,6 +92,7 @@ double capital_a_year(const CostPlan& plan, double capital, std::optional<double
 }
 
 double share_of_years(const CostPlan& plan, double from, double until) {
+    RY_CHECK(plan.horizon > 0 && from <= until);
     if (plan.discount <= 0) return (until - from) / plan.horizon;
     return (worth_of_year(plan, from) - worth_of_year(plan, until)) /
            (1 - worth_of_year(plan, plan.horizon));

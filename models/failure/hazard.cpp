@@ -6,6 +6,7 @@ namespace railyard {
 
 // Lanczos with g = 7 and nine terms.
 double portable_gamma(double x) {
+    RY_CHECK(x > 0);
     constexpr double g = 7;
     constexpr double terms[] = {0.99999999999980993,  676.5203681218851,     -1259.1392167224028,
                                 771.32342877765313,   -176.61502916214059,   12.507343278686905,
@@ -18,14 +19,6 @@ double portable_gamma(double x) {
     return root_two_pi * portable_exp((z + 0.5) * portable_log(t) - t) * sum;
 }
 
-namespace {
-
-double power(double base, double exponent) {
-    return base > 0 ? portable_exp(portable_log(base) * exponent) : 0;
-}
-
-}  // namespace
-
 Duration Hazard::rest_of_life(RandomStream& stream, Duration age) const {
     RY_CHECK(shape >= hazard_shape_min && shape <= hazard_shape_max);
     const double drawn = stream.exponential();
@@ -35,7 +28,8 @@ Duration Hazard::rest_of_life(RandomStream& stream, Duration age) const {
     if (shape != 1) {
         const double scale = mean / portable_gamma(1 + 1 / shape);
         const double old = seconds(age) / scale;
-        left = scale * (power(power(old, shape) + drawn, 1 / shape) - old);
+        const double until = portable_power(old, shape) + drawn;
+        left = scale * (portable_power(until, 1 / shape) - old);
     }
     if (left >= seconds(time_max)) return Duration::max();
     return from_seconds(std::fmax(0, left));

@@ -231,9 +231,7 @@ class DriftingPhases {
             for (std::size_t i = 0; i < samples; ++i) {
                 place[j].push_back((static_cast<double>(i) + 0.5) / samples);
             }
-            for (std::size_t i = samples - 1; i > 0; --i) {
-                std::swap(place[j][i], place[j][stream.below(i + 1)]);
-            }
+            stream.shuffle(place[j]);
         }
         Moment moment;
         for (int round = 0; round < sampled_rounds; ++round) {

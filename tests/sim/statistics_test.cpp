@@ -96,6 +96,15 @@ TEST_CASE("pairing removes what both have in common") {
     CHECK(difference.ci95.half_width() < 0.1);
 }
 
+TEST_CASE("the correlation of pairs is Pearson's") {
+    const std::vector<double> a = {1, 2, 3, 4};
+    CHECK(correlation(a, std::vector<double>{2, 4, 6, 8}) == doctest::Approx(1));
+    CHECK(correlation(a, std::vector<double>{4, 3, 2, 1}) == doctest::Approx(-1));
+    CHECK(correlation(a, std::vector<double>{1, 3, 2, 4}) == doctest::Approx(0.8));
+    CHECK(correlation(a, std::vector<double>{5, 5, 5, 5}) == 0);
+    CHECK(correlation({}, {}) == 0);
+}
+
 TEST_CASE("the expected largest of n normal values is the integral's") {
     CHECK(expected_max_normal(1) == doctest::Approx(0).epsilon(1e-4));
     CHECK(expected_max_normal(2) == doctest::Approx(0.5641896).epsilon(1e-5));  // 1 / sqrt(pi)
