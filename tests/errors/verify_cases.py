@@ -388,6 +388,29 @@ def case_verify_training_runs_as_people_write_them(program, folder):
         check(len(rows) == 2 and rows[0]["simulated"] != rows[1]["simulated"], f"{one}\n{other}: {rows} {stderr}")
 
 
+def case_verify_training_runs_as_spreadsheets_write_them(program, folder):
+    run = {**RUN, "value": "1.250", "notes": '"a, b"', "nvlink_domain": "8"}
+    simulated = set()
+    for name, separator, mark, point in (("plain", ",", "", "."), ("excel", ";", "\ufeff", ","), ("tabs", "\t", "", ".")):
+        lines = [separator.join(RUN), separator.join(str(value) for value in run.values()).replace("1.250", f"1{point}250")]
+        path = write(folder / f"{name}.csv", mark + "\n".join(lines) + "\r\n")
+        row = json.loads(expect(program, ["verify", "--json", path], 0, ""))["rows"][0]
+        equal("published", "1.25", str(row["published"]))
+        simulated.add(row["simulated"])
+    equal("simulated", 1, len(simulated))
+    without = [name for name in RUN if name not in ("unit", "overlap", "notes", "vpp", "dp")]
+    path = write(folder / "short.csv", ",".join(without) + "\n" + ",".join(str(RUN[name]) for name in without) + "\n")
+    equal("rows", 1, len(json.loads(expect(program, ["verify", "--json", path], 0, ""))["rows"]))
+    path = write(folder / "twice.csv", ",".join([*RUN, "gpus"]) + "\n")
+    expect(program, ["verify", path], 2, f"railyard: error: {path}:1:{len(','.join(RUN)) + 2}: another column is called gpus\n")
+
+
+def case_verify_a_setting_that_can_not_be(program, folder):
+    path = write(folder / "runs.csv", ",".join(RUN) + "\n" + ",".join(str(value) for value in RUN.values()) + "\n")
+    expect(program, ["verify", path, "--set", "job.recompute=true"], 2,
+           "verify with --set: error: job.recompute: no scenario has this key\n    'railyard list keys' prints them\n")
+
+
 def case_verify_training_runs_that_can_not_be_said(program, folder):
     for run, said in (({"gpu": "H200 NVL"}, "gpu: the catalogue has no node with this card"),
                       ({"notes": "hybrid Mamba"}, "notes: no column says what states these layers have"),
@@ -397,6 +420,11 @@ def case_verify_training_runs_that_can_not_be_said(program, folder):
                       ({"metric": "time_to_train_min"}, "metric: nothing is held to 'time_to_train_min' here")):
         rows, stderr = trainings(program, folder, run)
         check(not rows and said in stderr, f"{run}: {rows} {stderr}")
+    for run in ({"layers": ""}, {"hidden": ""}, {"heads": ""}):
+        rows, stderr = trainings(program, folder, run)
+        check(not rows and "case: the row does not say how" in stderr, f"{run}: {rows} {stderr}")
+    rows, stderr = trainings(program, folder, {"dp": 32})
+    check(len(rows) == 1 and "case: TP x PP x CP x DP is another number than gpus" in stderr, f"{rows} {stderr}")
     _, stderr = trainings(program, folder, {"precision": "fp8 by moonlight"})
     check("precision: nothing here reads 'moonlight'" in stderr, stderr)
 

@@ -63,11 +63,7 @@ std::optional<CompareArguments> parse_compare(const std::vector<std::string>& ar
     out.files = all_of(*values, "scenario");
     out.arms = arms_of(all_of(*values, "vary"), all_of(*values, "arm"));
     out.settings = settings_of(*values);
-    for (const char* key : {"seed", "replicas"}) {
-        if (values->count(key)) {
-            out.common.push_back(fmt::format("run.{}={}", key, (*values)[key].as<std::string>()));
-        }
-    }
+    out.common = luck_settings_of(*values);
     out.metric = text_of(*values, "metric");
     out.better = text_of(*values, "better");
     if (!out.better.empty() && out.better != "higher" && out.better != "lower") {

@@ -340,7 +340,7 @@ int cmd_cost(const std::vector<std::string>& arguments) {
     line.add()("no-estimates", "Don't try the estimates that the cost hangs on");
     const auto values = line.parse(arguments);
     if (!values) return exit_ok;
-    const std::string path = scenario_option(*values, "cost");
+    const std::string path = only_scenario(*values, "cost");
     const unsigned threads = threads_of(*values);
     ScenarioChanges changes;
     changes.settings = settings_of(*values);

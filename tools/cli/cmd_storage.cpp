@@ -341,7 +341,7 @@ int cmd_storage(const std::vector<std::string>& arguments) {
     changes.settings = settings_of(*values);
     changes.must_run = false;  // the job need not fit into memory here
     changes.overrides_read = std::make_shared<OverridesRead>();
-    const std::string path = scenario_option(*values, "storage");
+    const std::string path = only_scenario(*values, "storage");
     const Scenario s = load_scenario_file(path, changes);
     print_warnings(s.warnings);
     need_one_job(s, "storage");

@@ -13,6 +13,7 @@
 #include "tools/cli/terminal.h"
 #include "tools/cli/verified_report.h"
 #include "tools/program/installation.h"
+#include "tools/study/study.h"
 #include "tools/verify/table_files.h"
 #include "tools/verify/tables.h"
 
@@ -118,9 +119,12 @@ int cmd_verify(const std::vector<std::string>& arguments) {
     Document settings;
     settings.name = "--set";
     for (const std::string& setting : settings_of(*values)) {
-        apply_setting(settings, setting, diagnostics);
+        check_setting(setting, "verify", diagnostics);
     }
     diagnostics.raise_if_any();
+    for (const std::string& setting : settings_of(*values)) {
+        apply_setting(settings, setting, diagnostics);
+    }
     const Value* overrides = settings.root.find("override");
 
     std::vector<VerifiedTable> tables;

@@ -645,7 +645,7 @@ int cmd_window(const std::vector<std::string>& arguments) {
     const auto parsed = line.parse(arguments);
     if (!parsed) return exit_ok;
     const po::variables_map& values = *parsed;
-    const std::string path = scenario_option(values, "window");
+    const std::string path = only_scenario(values, "window");
     const bool json = values.count("json") > 0;
     const std::vector<Arm> arms = arms_of(all_of(values, "vary"), all_of(values, "arm"));
     if (arms.empty()) return run_single(path, settings_of(values), json);

@@ -32,9 +32,30 @@ std::optional<po::variables_map> CommandLine::parse(const std::vector<std::strin
     return std::nullopt;
 }
 
-std::string scenario_option(const po::variables_map& values, const std::string& verb) {
-    if (values.count("scenario")) return values["scenario"].as<std::vector<std::string>>()[0];
-    throw ScenarioError(verb + " needs a scenario file", "railyard " + verb + " SCENARIO.toml");
+std::vector<std::string> luck_settings_of(const po::variables_map& values) {
+    std::vector<std::string> out;
+    for (const char* key : {"seed", "replicas"}) {
+        if (values.count(key)) out.push_back(fmt::format("run.{}={}", key, text_of(values, key)));
+    }
+    return out;
+}
+
+std::vector<std::string> all_settings_of(const po::variables_map& values) {
+    std::vector<std::string> out = settings_of(values);
+    for (std::string& setting : luck_settings_of(values)) out.push_back(std::move(setting));
+    return out;
+}
+
+std::string only_scenario(const po::variables_map& values, const std::string& verb) {
+    const std::string help =
+        fmt::format("railyard {} SCENARIO.toml; '{} --help' says more", verb, verb);
+    if (!values.count("scenario")) throw ScenarioError(verb + " needs a scenario file", help);
+    const auto& paths = values["scenario"].as<std::vector<std::string>>();
+    if (paths.size() > 1) {
+        throw ScenarioError(fmt::format("{} takes one scenario file, found {}", verb, paths.size()),
+                            help);
+    }
+    return paths[0];
 }
 
 std::int64_t count_option(const po::variables_map& values, const char* option, std::int64_t least) {

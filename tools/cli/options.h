@@ -71,8 +71,13 @@ inline std::vector<std::string> settings_of(const po::variables_map& values) {
     return all_of(values, "set");
 }
 
-// The scenario file of a verb that takes one. Throws ScenarioError when there is none.
-std::string scenario_option(const po::variables_map& values, const std::string& verb);
+// What --seed and --replicas set, as --set would.
+std::vector<std::string> luck_settings_of(const po::variables_map& values);
+// What --set, --seed and --replicas set.
+std::vector<std::string> all_settings_of(const po::variables_map& values);
+
+// The only scenario of the command line. Throws ScenarioError when there is none, or more.
+std::string only_scenario(const po::variables_map& values, const std::string& verb);
 // An option that counts something. Throws ScenarioError when it is less than `least`.
 std::int64_t count_option(const po::variables_map& values, const char* option, std::int64_t least);
 // What --jobs says, at most 1,024.

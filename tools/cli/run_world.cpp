@@ -6,6 +6,7 @@
 
 #include "tools/cli/run_text.h"
 #include "tools/cli/terminal.h"
+#include "tools/program/csv_table.h"
 
 namespace railyard {
 
@@ -232,19 +233,14 @@ JobsFile::JobsFile(const std::string& path, const std::vector<std::string>& inpu
           "contention_s\n") {}
 
 void JobsFile::add(const JobRecord& job) {
-    const auto cell = [](const std::string& text) {
-        if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-        std::string quoted = "\"";
-        for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-        return quoted + "\"";
-    };
     const auto time = [](double s) {
         return std::isnan(s) ? std::string() : fmt::format("{:.3f}", s);
     };
-    lines_ += fmt::format(
-        "{},{},{},{},{},{},{},{},{},{},{},{},{}\n", cell(job.name), cell(job.kind), job.gpus,
-        time(job.submit_s), time(job.start_s), time(job.end_s), time(job.wait_s), job.state,
-        job.starts, job.interruptions, time(job.held_s), time(job.kept_s), time(job.contention_s));
+    lines_ +=
+        fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_field(job.name),
+                    csv_field(job.kind), job.gpus, time(job.submit_s), time(job.start_s),
+                    time(job.end_s), time(job.wait_s), job.state, job.starts, job.interruptions,
+                    time(job.held_s), time(job.kept_s), time(job.contention_s));
     constexpr std::size_t worth_a_write = 1 << 16;
     if (lines_.size() < worth_a_write) return;
     file_.write(lines_);

@@ -39,18 +39,6 @@ std::optional<SlurmOptions> slurm_options(const po::variables_map& values, const
     return out;
 }
 
-std::string only_scenario(const po::variables_map& values, const std::string& verb) {
-    const std::string help =
-        fmt::format("railyard {} SCENARIO.toml; '{} --help' says more", verb, verb);
-    if (!values.count("scenario")) throw ScenarioError(verb + " needs a scenario file", help);
-    const auto& paths = values["scenario"].as<std::vector<std::string>>();
-    if (paths.size() > 1) {
-        throw ScenarioError(fmt::format("{} takes one scenario file, found {}", verb, paths.size()),
-                            help);
-    }
-    return paths[0];
-}
-
 TrialOptions trial_options(unsigned threads, Progress& progress) {
     TrialOptions out;
     out.threads = threads;
@@ -61,15 +49,9 @@ TrialOptions trial_options(unsigned threads, Progress& progress) {
 
 StudyArguments study_arguments(const po::variables_map& values, const std::string& path) {
     StudyArguments out;
-    out.changes.settings = settings_of(values);
+    out.changes.settings = all_settings_of(values);
     // One for all that is tried: most of it has the same windows.
     out.changes.windows = watched_windows();
-    for (const char* key : {"seed", "replicas"}) {
-        if (values.count(key)) {
-            out.changes.settings.push_back(
-                fmt::format("run.{}={}", key, values[key].as<std::string>()));
-        }
-    }
     out.trials.text = read_file(path);
     out.trials.file = path;
     out.trials.threads = threads_of(values);

@@ -26,7 +26,5 @@ TrialOptions trial_options(unsigned threads, Progress& progress);
 void add_slurm_options(CommandLine& line);
 // None: here. The folder lies beside the database.
 std::optional<SlurmOptions> slurm_options(const po::variables_map& values, const std::string& db);
-// The only scenario of the command line. Throws ScenarioError when there is none, or more.
-std::string only_scenario(const po::variables_map& values, const std::string& verb);
 
 }  // namespace railyard

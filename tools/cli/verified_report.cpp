@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <span>
 
 #include "sim/error.h"
 #include "tools/cli/terminal.h"
@@ -125,7 +126,18 @@ double median_width(const std::vector<VerifiedRow>& rows) {
 // Runs whose memory is known, and how many fit by the model: in fact all of them ran.
 struct Room {
     std::size_t rows = 0;
-    std::size_t fit = 0;
+    std::vector<std::string> too_large;  // their names
+
+    std::string text() const {
+        constexpr std::size_t shown = 3;
+        std::string out = fmt::format("{} of {} plans fit in memory, and all of them ran",
+                                      rows - too_large.size(), rows);
+        if (too_large.empty()) return out;
+        const auto first = std::span(too_large).first(std::min(shown, too_large.size()));
+        out += fmt::format("; not {}", fmt::join(first, ", "));
+        if (too_large.size() > shown) out += fmt::format(" and {} more", too_large.size() - shown);
+        return out;
+    }
 };
 
 Room room_of(const std::vector<VerifiedRow>& rows) {
@@ -133,7 +145,7 @@ Room room_of(const std::vector<VerifiedRow>& rows) {
     for (const VerifiedRow& row : rows) {
         if (row.memory_capacity == 0) continue;
         ++out.rows;
-        out.fit += row.fits() ? 1 : 0;
+        if (!row.fits()) out.too_large.push_back(row.row);
     }
     return out;
 }
@@ -223,9 +235,7 @@ std::string coverage_text(const std::vector<VerifiedTable>& tables) {
     }
     for (const VerifiedTable& table : tables) {
         const Room room = room_of(table.expressed);
-        if (room.rows == 0) continue;
-        out += fmt::format("{}: {} of {} plans fit in memory, and all of them ran\n",
-                           short_name(table), room.fit, room.rows);
+        if (room.rows > 0) out += fmt::format("{}: {}\n", short_name(table), room.text());
     }
     return out;
 }
@@ -270,7 +280,7 @@ std::string verified_json(const std::vector<VerifiedTable>& tables) {
             summary[table.name]["inside_90"] = c.nine_tenths;
         }
         if (const Room room = room_of(table.expressed); room.rows > 0) {
-            summary[table.name]["fit"] = room.fit;
+            summary[table.name]["fit"] = room.rows - room.too_large.size();
         }
         for (const std::vector<VerifiedRow>& part : by_quantity(table)) {
             const Errors of = errors_of(part);

@@ -6,22 +6,11 @@
 #include <filesystem>
 
 #include "tools/import/text_file.h"
+#include "tools/program/csv_table.h"
 
 namespace railyard {
 
 namespace {
-
-// A field of a CSV: in quotes where it has to be.
-std::string csv_field(std::string_view text) {
-    const std::string shown = visible(text);
-    if (shown.find_first_of(",\"\n\r") == std::string::npos) return shown;
-    std::string out = "\"";
-    for (const char c : shown) {
-        if (c == '"') out += '"';
-        out += c == '\n' || c == '\r' ? ' ' : c;
-    }
-    return out + '"';
-}
 
 std::string csv_of(const std::vector<ImportedJob>& jobs) {
     std::string out = "job_id,user,vc,gpus,submit_time,duration,time_limit\n";

@@ -37,6 +37,19 @@ struct Collector {
     static void row(int, void* self) { static_cast<Collector*>(self)->rows.emplace_back(); }
 };
 
+// Spreadsheets write one before UTF-8.
+std::string without_byte_order_mark(std::string text) {
+    constexpr std::string_view mark = "\xEF\xBB\xBF";
+    if (text.starts_with(mark)) text.erase(0, mark.size());
+    return text;
+}
+
+// A comma; where the header has none, what spreadsheets write in its place.
+unsigned char separator_of(std::string_view header) {
+    if (mentions(header, ",")) return ',';
+    return mentions(header, ";") ? ';' : '\t';
+}
+
 }  // namespace
 
 const std::string& Fields::text(const char* column) const {
@@ -85,22 +98,21 @@ std::vector<std::string> Fields::groups(const char* column, const char* pattern,
     return {found.begin() + 1, found.end()};
 }
 
-CsvTable read_csv_table(const std::string& path) {
-    CsvTable table;
-    table.path = path;
-    table.name = std::filesystem::path(path).stem().string();
-    table.folder = std::filesystem::path(path).parent_path().string();
-    Collector collected;
+namespace {
+
+// The fields of each line, and into the table its '#' lines. Returns what separates fields.
+unsigned char collect(std::istream& lines, CsvTable& table, Collector& collected) {
     csv_parser parser;
     csv_init(&parser, 0);
-    std::istringstream lines(read_file(path));
     int number = 0;
+    unsigned char separator = 0;
     for (std::string line; std::getline(lines, line);) {
         ++number;
         if (line.starts_with('#')) {
             table.about += line + '\n';
             continue;
         }
+        if (separator == 0) csv_set_delim(&parser, separator = separator_of(line));
         line += '\n';
         collected.next = {number, 1};
         // By the character: what is handed over with one, the field that it ends, began before it.
@@ -114,10 +126,34 @@ CsvTable read_csv_table(const std::string& path) {
     }
     csv_fini(&parser, Collector::field, Collector::row, &collected);
     csv_free(&parser);
+    return separator;
+}
+
+void add_header(const std::vector<Collector::Field>& fields, CsvTable& table) {
+    for (const Collector::Field& field : fields) {
+        const bool known = std::ranges::find(table.columns, field.text) != table.columns.end();
+        if (known && !field.text.empty()) {
+            throw ScenarioError(fmt::format("{}:{}:{}: another column is called {}", table.path,
+                                            field.at.line, field.at.column, field.text));
+        }
+        table.columns.push_back(field.text);
+    }
+}
+
+}  // namespace
+
+CsvTable read_csv_table(const std::string& path) {
+    CsvTable table;
+    table.path = path;
+    table.name = std::filesystem::path(path).stem().string();
+    table.folder = std::filesystem::path(path).parent_path().string();
+    Collector collected;
+    std::istringstream lines(without_byte_order_mark(read_file(path)));
+    const unsigned char separator = collect(lines, table, collected);
     for (const std::vector<Collector::Field>& fields : collected.rows) {
         if (fields.empty()) continue;
         if (table.columns.empty()) {
-            for (const Collector::Field& field : fields) table.columns.push_back(field.text);
+            add_header(fields, table);
             continue;
         }
         if (fields.size() > table.columns.size()) {
@@ -128,13 +164,28 @@ CsvTable read_csv_table(const std::string& path) {
         CsvRow row;
         std::vector<Position> places;
         for (std::size_t i = 0; i < table.columns.size(); ++i) {
-            row[table.columns[i]] = i < fields.size() ? fields[i].text : "";
+            std::string& cell = row[table.columns[i]] = i < fields.size() ? fields[i].text : "";
+            // Where the comma is the decimal point, columns are separated by another.
+            const bool decimal_comma =
+                separator != ',' && !match_pattern(cell, R"([+-]?\d+,\d+)").empty();
+            if (decimal_comma) std::ranges::replace(cell, ',', '.');
             places.push_back(i < fields.size() ? fields[i].at : fields.front().at);
         }
         table.rows.push_back(std::move(row));
         table.places.push_back(std::move(places));
     }
     return table;
+}
+
+std::string csv_field(std::string_view text) {
+    std::string shown = visible(text);
+    if (shown.find_first_of(",\"\r\n") == std::string::npos) return shown;
+    std::string out = "\"";
+    for (const char c : shown) {
+        if (c == '"') out += '"';
+        out += c;
+    }
+    return out + '"';
 }
 
 void each_row(const CsvTable& table, std::vector<Diagnostic>& unused,

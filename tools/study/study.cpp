@@ -80,20 +80,19 @@ std::optional<std::string> help_for_unknown_key(const std::string& key) {
     return near.empty() ? "'railyard list keys' prints them" : near;
 }
 
-namespace {
-
-// What no point could take is found before the first of them.
-void check_setting(const std::string& setting, const std::string& path, Diagnostics& diagnostics) {
+void check_setting(const std::string& setting, const std::string& what, Diagnostics& diagnostics) {
     Document scratch;
-    scratch.name = path;
+    scratch.name = what;
     apply_setting(scratch, setting, diagnostics);
     std::string key = setting.substr(0, setting.find('='));
     key.erase(key.find_last_not_of(' ') + 1);
     const std::optional<std::string> help = help_for_unknown_key(key);
     if (help && diagnostics.ok()) {
-        diagnostics.error(path + " with --set", {}, key, "no scenario has this key", *help);
+        diagnostics.error(what + " with --set", {}, key, "no scenario has this key", *help);
     }
 }
+
+namespace {
 
 class StudyReader {
   public:

@@ -53,6 +53,8 @@ StudyFile read_study_file(const std::string& path, const std::vector<std::string
 
 // Nothing when a scenario may have the key; otherwise what to do instead.
 std::optional<std::string> help_for_unknown_key(const std::string& key);
+// Reports a --set that no scenario could take, before any is read. `what` it would change: a file, a verb.
+void check_setting(const std::string& setting, const std::string& what, Diagnostics& diagnostics);
 
 // What may stand in [sweep], as it is read.
 std::vector<SchemaRow> study_schema();

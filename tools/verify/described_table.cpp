@@ -151,6 +151,7 @@ class TableRuns {
     void refuse(const RowRun& row, const std::string& column, const std::string& why);
     void refuse(const RowRun& row, const Trial& impossible);
     void refuse_unheld(const RowRun& row);
+    void remark(const RowRun& row, const std::string& column, const std::string& what);
     void warn_of_columns();
     void pass_over(const RowRun& row, const std::string& column, const std::string& piece);
     ScenarioError no_such_value(const std::string& name) const;
@@ -195,6 +196,7 @@ void TableRuns::add(std::size_t number) {
     if (run.expected.empty()) return refuse_unheld(run);
     for (const Change* change : changes) {
         if (!change->refuse.empty()) return refuse(run, change->rows.column, change->refuse);
+        if (!change->remark.empty()) remark(run, change->rows.column, change->remark);
     }
     for (const Expected& e : run.expected) {
         if (measured(*e.of, columns)) published(*e.of, columns);
@@ -392,6 +394,12 @@ const Template* TableRuns::source_of(const RowRun& row, const std::string& key) 
 void TableRuns::refuse(const RowRun& row, const std::string& column, const std::string& why) {
     out_.unused.push_back(
         {table_.path, place(row, column), column.empty() ? table_.columns[0] : column, why, ""});
+}
+
+void TableRuns::remark(const RowRun& row, const std::string& column, const std::string& what) {
+    out_.warnings.push_back({table_.path, place(row, column),
+                             column.empty() ? table_.columns[0] : column, what,
+                             "this row is expressed all the same"});
 }
 
 void TableRuns::refuse(const RowRun& row, const Trial& impossible) {

@@ -440,6 +440,9 @@ void DescriptionReader::read_changes() {
         section.read("refuse", change.refuse,
                      "These rows are not expressed, and named with this reason",
                      {.otherwise = "they are"});
+        section.read("remark", change.remark,
+                     "These rows are expressed, and named with what is wrong with them",
+                     {.otherwise = "nothing is"});
         section.finish();
         out_.changes.push_back(std::move(change));
     }

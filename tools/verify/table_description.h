@@ -212,6 +212,7 @@ struct Change {
     std::vector<KeyTemplate> set;
     bool skip = false;
     std::string refuse;  // why such rows are not expressed
+    std::string remark;  // what is wrong with such rows, which run all the same
 };
 
 // The fastest of these values that is possible.
