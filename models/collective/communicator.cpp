@@ -176,10 +176,9 @@ Communicator make_communicator(const CollectiveConstants& constants, const Node&
         c.ring_share = mesh_ring_share(domain);
     }
     const double share = static_cast<double>(on_node) / static_cast<double>(node.gpus);
-    c.set_network(
-        bytes_per_s_between_domains(node, shape.ranks, on_node,
-                                    std::max(1.0, static_cast<double>(node.nics) * share) *
-                                        nic_bandwidth_under_load(node).bytes_per_second()));
+    c.share_network(node, on_node,
+                    std::max(1.0, static_cast<double>(node.nics) * share) *
+                        nic_bandwidth_under_load(node).bytes_per_second());
     c.transport = node.transport;
     c.in_order = c.transport == "infiniband" || c.transport == "roce";
     c.sharp = shape.sharp && c.transport == "infiniband";
@@ -191,6 +190,8 @@ Communicator make_communicator(const CollectiveConstants& constants, const Node&
 void Communicator::set_network(double bytes_per_s) {
     network = bytes_per_s;
     nominal_network = bytes_per_s;
+    all_to_all_network = bytes_per_s;
+    send_network = bytes_per_s;
     pat_network = bytes_per_s;
     sharp_network = bytes_per_s;
     // Neighbours of the busiest domain in both trees together; it sends half the data to each. Of two
@@ -199,20 +200,53 @@ void Communicator::set_network(double bytes_per_s) {
     tree_network = bytes_per_s / (neighbours / 2);
 }
 
+namespace {
+
+// What leaves a domain of an all-to-all where a node has several: the slowest of the NICs, the links of GPUs,
+// those above PCIe's switches, those between sockets and host memory. All ranks of a node send at once, to
+// all others alike.
+double all_to_all_out_of_domain(const Node& node, double ranks, double on_node, double domain,
+                                double nics_bytes_per_s) {
+    const Pcie& p = node.pcie;
+    const double on_switch =
+        std::min(on_node, static_cast<double>(std::max<std::int64_t>(1, p.gpus_per_switch)));
+    // NICs are taken by the receiver's rail. So what goes to ranks like those of other switches leaves a
+    // switch, with access control all, and half of all leaves a socket of two.
+    const double up = on_switch * (p.acs ? ranks - domain : ranks * (1 - on_switch / on_node));
+    const double share = p.peer_to_peer && !p.acs ? p.root_complex_share : 1;
+    // Seconds for a byte to each rank.
+    double slowest =
+        std::max({on_node * (ranks - on_node) / nics_bytes_per_s,
+                  (ranks - domain) / p.link_bytes_per_s, up / (p.link_bytes_per_s * share)});
+    if (p.sockets > 1) slowest = std::max(slowest, on_node * ranks / 4 / p.socket_bytes_per_s);
+    if (!p.peer_to_peer) slowest = std::max(slowest, (ranks - domain) / p.bounce_bytes_per_s);
+    return domain * (ranks - domain) / slowest;
+}
+
+}  // namespace
+
+void Communicator::share_network(const Node& node, std::int64_t on_node, double nics_bytes_per_s) {
+    const bool by_pcie = on_node > node.nvlink_domain;
+    const double ring = by_pcie ? pcie_ring_bytes_per_s(node) : nics_bytes_per_s;
+    set_network(ranks == on_node ? ring : std::min(ring, nics_bytes_per_s));
+    if ((!by_pcie && node.nvlink) || domains == 1) return;
+    const double together = static_cast<double>(on_node);
+    all_to_all_network = all_to_all_out_of_domain(node, static_cast<double>(ranks), together,
+                                                  per_domain, nics_bytes_per_s);
+    if (ranks > on_node) {
+        send_network = std::min(ring, nics_bytes_per_s * per_domain / together);
+    }
+}
+
 Communicator Communicator::with_network_slowed(double slowdown) const {
     Communicator out = *this;
     out.network /= slowdown;
     out.tree_network /= slowdown;
+    out.all_to_all_network /= slowdown;
+    out.send_network /= slowdown;
     out.pat_network /= slowdown;
     out.sharp_network /= slowdown;
     return out;
-}
-
-double bytes_per_s_between_domains(const Node& node, std::int64_t ranks, std::int64_t on_node,
-                                   double nics_bytes_per_s) {
-    if (on_node <= node.nvlink_domain) return nics_bytes_per_s;
-    const double ring = pcie_ring_bytes_per_s(node);
-    return ranks == on_node ? ring : std::min(ring, nics_bytes_per_s);
 }
 
 Communicator read_communicator(Catalogue& catalogue, const Node& node, CommunicatorShape shape) {
@@ -232,9 +266,14 @@ void measure(GpuNetwork& network, const GpuGroups& groups, Collective collective
     c.bottleneck = rate.bottleneck;
     c.loads = std::move(rate.loads);
     if (c.domains > 1) {
-        c.network = rate.bytes_per_s * (collective == Collective::send_recv ? c.per_domain : 1);
+        const double n = static_cast<double>(c.ranks);
+        const double moved =  // out of a domain, for each byte that is measured
+            collective == Collective::send_recv    ? c.per_domain
+            : collective == Collective::all_to_all ? c.per_domain * (n - c.per_domain) / (n - 1)
+                                                   : 1;
+        c.network = rate.bytes_per_s * moved;
         if (trees) c.tree_network = network.tree(groups).bytes_per_s;
-        c.pat_network = c.network;
+        c.pat_network = c.all_to_all_network = c.send_network = c.network;
         c.measured.network_hop_s += rate.extra_hop_s;
         c.measured.far_hop_s = rate.far_hop_s;
         c.measured.far_share = rate.far_share;

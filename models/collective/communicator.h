@@ -84,8 +84,10 @@ struct Communicator {
     double network = 0;          // bytes/s per domain and direction that this communicator can use
     double nominal_network = 0;  // what NCCL takes that for, which sees NICs and no contention
     double tree_network = 0;     // bytes/s of an all-reduce by a double tree between domains
-    double pat_network = 0;      // as `network`, on the rounds of PAT
-    double sharp_network = 0;    // as `network`, where the switches reduce
+    double all_to_all_network = 0;  // as `network`, while all send to all
+    double send_network = 0;        // as `network`, while each sends to one of another domain
+    double pat_network = 0;         // as `network`, on the rounds of PAT
+    double sharp_network = 0;       // as `network`, where the switches reduce
     bool nvswitch = false;
     bool in_order = true;   // the network keeps stores in order, which LL128 needs
     bool sharp = false;     // the switches reduce
@@ -99,6 +101,9 @@ struct Communicator {
 
     // So much between domains, by all algorithms' ways.
     void set_network(double bytes_per_s);
+    // What there is between NVLink domains with `on_node` ranks of each node: their part of the NICs, and
+    // where some of the domains share a node, no more than PCIe carries.
+    void share_network(const Node& node, std::int64_t on_node, double nics_bytes_per_s);
     // What is left of the network beside others' traffic, which NCCL doesn't see when it chooses.
     Communicator with_network_slowed(double slowdown) const;
 };
@@ -124,11 +129,6 @@ CollectiveConstants read_collective_constants(Catalogue& catalogue, const Node& 
 // NVL72 rack is one node of 72 GPUs.
 Communicator make_communicator(const CollectiveConstants& constants, const Node& node,
                                CommunicatorShape shape);
-
-// What a group has between its NVLink domains: its part of the NICs, and where some of the domains share a
-// node, no more than PCIe carries between them.
-double bytes_per_s_between_domains(const Node& node, std::int64_t ranks, std::int64_t on_node,
-                                   double nics_bytes_per_s);
 
 // Both at once.
 Communicator read_communicator(Catalogue& catalogue, const Node& node, CommunicatorShape shape);

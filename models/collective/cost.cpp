@@ -172,7 +172,8 @@ class Model {
             // In send_recv one rank of a domain sends to another domain, with a GPU's share of the NICs.
             const double outside = all ? n_ - c_.per_domain : 1;
             pace.latency_s += c_.tuner.ring_network_s[p_] + m_.network_hop_s + m_.far_hop_s;
-            pace.s_per_byte = std::max(nvlink, part * outside * c_.per_domain / c_.network);
+            const double network = all ? c_.all_to_all_network : c_.send_network;
+            pace.s_per_byte = std::max(nvlink, part * outside * c_.per_domain / network);
         }
         return pace;
     }

@@ -48,29 +48,6 @@ class Round {
     std::size_t first_;
 };
 
-// What a group moves out of a node for each byte that one of its GPUs there sends, `g` GPUs of `n`; inside
-// one node, what a GPU moves.
-double moved_outside(double g, double n) {
-    return g < n ? g * (n - g) / (n - 1) : 1;
-}
-
-// What groups move out of their nodes for each byte that a GPU there sends: the least and the most.
-std::pair<double, double> moved_outside(std::span<const GpuGroup> groups, const NodeLinks& inside) {
-    double least = HUGE_VAL;
-    double most = 0;
-    for (const GpuGroup& group : groups) {
-        std::map<std::int64_t, std::int64_t> ranks;  // by node
-        for (const std::int64_t gpu : group) ++ranks[inside.node_of(gpu)];
-        for (const auto& [node, count] : ranks) {
-            const double moved =
-                moved_outside(static_cast<double>(count), static_cast<double>(group.size()));
-            least = std::min(least, moved);
-            most = std::max(most, moved);
-        }
-    }
-    return {least, most};
-}
-
 double pairs_in(std::span<const GpuGroup> groups) {
     double pairs = 0;
     for (const GpuGroup& group : groups) {
@@ -574,8 +551,8 @@ std::vector<double> GpuNetwork::loads_by_pair(std::span<const GpuGroup> groups) 
 
 // Keeps no stream's links, which of many thousands would fill the memory: while all keep one pace it
 // is the busiest link's, and max-min fairness gives the slowest no more.
-GroupRate GpuNetwork::at_one_pace(std::span<const GpuGroup> groups, const std::vector<double>& load,
-                                  double factor) {
+GroupRate GpuNetwork::at_one_pace(std::span<const GpuGroup> groups,
+                                  const std::vector<double>& load) {
     GroupRate out;
     out.nvlink_left = nvlink_left(groups);
     LinkId busiest = 0;
@@ -584,7 +561,7 @@ GroupRate GpuNetwork::at_one_pace(std::span<const GpuGroup> groups, const std::v
         if (pace(link) < pace(busiest)) busiest = link;
     }
     if (load[busiest] == 0) return out;
-    out.bytes_per_s = pace(busiest) * factor;
+    out.bytes_per_s = pace(busiest);
     out.bottleneck = link_name(busiest);
     if (keep_loads_) {
         out.loads.flow_bytes_per_s = pace(busiest);
@@ -604,10 +581,9 @@ GroupRate GpuNetwork::all_to_all(const GpuGroups& asked) {
         constexpr double pairs_by_leaf_min = 1e5;  // fewer are quick, each by its own way
         constexpr double pairs_apart_max = 8e6;
         constexpr double pairs_max = 3e8;
-        const auto [least, largest] = moved_outside(groups, inside_);
-        if (pairs > pairs_apart_max || (pairs > pairs_by_leaf_min && least == largest)) {
+        if (pairs > pairs_by_leaf_min) {
             const std::vector<double> load = loads_by_leaf(groups);
-            if (!load.empty()) return at_one_pace(groups, load, least);
+            if (!load.empty()) return at_one_pace(groups, load);
         }
         const double most = closer_ ? pairs_apart_max : pairs_max;
         if (pairs > most) {
@@ -617,21 +593,16 @@ GroupRate GpuNetwork::all_to_all(const GpuGroups& asked) {
                     pairs, closer_ ? "packet" : "flow", most),
                 "run.fidelity = \"analytic\", or fewer ranks");
         }
-        if (pairs > pairs_apart_max) return at_one_pace(groups, loads_by_pair(groups), least);
+        if (pairs > pairs_apart_max) return at_one_pace(groups, loads_by_pair(groups));
         Streams streams;
         for (const GpuGroup& group : groups) {
             for (const std::int64_t from : group) {
                 const std::size_t first = streams.usages.size();
-                std::int64_t neighbours = 0;  // in its own node, itself included
                 const float share = 1 / static_cast<float>(group.size() - 1);
                 for (const std::int64_t to : group) {
-                    neighbours += inside_.node_of(to) == inside_.node_of(from);
                     if (to != from) connect_by_receiver(from, to, share, streams.usages);
                 }
-                streams.close(first,
-                              moved_outside(static_cast<double>(neighbours),
-                                            static_cast<double>(group.size())),
-                              hops_);
+                streams.close(first, 1, hops_);
             }
         }
         return slowest(streams, groups);

@@ -79,7 +79,7 @@ struct LinkLoads {
 
 struct GroupRate {
     // For a group over several nodes: what it moves out of each node. For one inside a node without NVLink,
-    // and for send(): what each GPU moves. 0 where nothing leaves NVLink.
+    // for all_to_all() and for send(): what each GPU moves. 0 where nothing leaves NVLink.
     double bytes_per_s = 0;
     // Latency of the longest way through the network beyond that of one leaf, without the delay between
     // buildings; that delay; and the part of a ring's hops between nodes that have it.
@@ -200,8 +200,7 @@ class GpuNetwork {
     // The link that holds the slowest up, and what its group moves in a second.
     std::pair<LinkId, double> slowest_flow(const Streams& streams) const;
     GroupRate slowest(const Streams& streams, std::span<const GpuGroup> groups);
-    GroupRate at_one_pace(std::span<const GpuGroup> groups, const std::vector<double>& load,
-                          double factor);
+    GroupRate at_one_pace(std::span<const GpuGroup> groups, const std::vector<double>& load);
     std::vector<double> loads_by_leaf(std::span<const GpuGroup> groups);
     std::vector<double> loads_by_pair(std::span<const GpuGroup> groups);
     double nvlink_left(std::span<const GpuGroup> groups) const;

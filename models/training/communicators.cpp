@@ -55,9 +55,9 @@ const Communicator& Communicators::of(Collective collective, std::int64_t stride
     c = make_communicator(constants_, node_, {ranks, in_node, sharp_});
     // All GPUs of a node are in some group of the kind.
     const double share = static_cast<double>(in_node) / static_cast<double>(node_.gpus);
-    c.set_network(bytes_per_s_between_domains(node_, ranks, in_node,
-                                              nic_bandwidth_under_load(node_).bytes_per_second() *
-                                                  share * static_cast<double>(node_.nics)));
+    c.share_network(node_, in_node,
+                    nic_bandwidth_under_load(node_).bytes_per_second() * share *
+                        static_cast<double>(node_.nics));
     if (network_ && ranks > 1) {
         Fingerprint name = place_;
         name.add_all(node_.gpus, stride, ranks);
@@ -65,11 +65,8 @@ const Communicator& Communicators::of(Collective collective, std::int64_t stride
     }
     if (nics > 0) {
         const double part = static_cast<double>(nics) / static_cast<double>(node_.nics);
-        c.network *= part;
         c.nominal_network *= part;
-        c.tree_network *= part;
-        c.pat_network *= part;
-        c.sharp_network *= part;
+        c = c.with_network_slowed(1 / part);
         for (LinkLoads::Load& load : c.loads.links) load.flows *= part;
     }
     return c;

@@ -154,8 +154,9 @@ double expert_exchange_seconds(const TransformerModel& m, const ParallelPlan& p,
     const double elsewhere = std::min(met(domains), limit) * (domains - 1) / domains;
     const double peers =
         met(static_cast<double>(group.ranks)) * (group.per_domain - 1) / group.per_domain;
-    const double network =
-        group.domains > 1 ? tokens * elsewhere * token_bytes * group.per_domain / group.network : 0;
+    const double network = group.domains > 1 ? tokens * elsewhere * token_bytes * group.per_domain /
+                                                   group.all_to_all_network
+                                             : 0;
     const double nvlink =
         tokens * peers * token_bytes / (group.nvlink * group.measured.pairwise_efficiency);
     return std::max(network, nvlink) + seconds(Collective::all_to_all, group, 1);
