@@ -380,6 +380,7 @@ void OwnEntries::check_word(ValueReader& reader, const Entry& entry, const std::
     std::vector<std::string> words;
     if (const char* to = referred_kind(entry.kind, key)) {
         words = all_names(to);
+        std::erase(words, "all");  // holds for each of a kind, and is none of them
     } else {
         for (const Value* each : built_in_values(entry.kind, key)) {
             if (!is_among(inner(*each).text, words)) words.push_back(inner(*each).text);

@@ -379,9 +379,11 @@ double accumulation_seconds(const TransformerModel& m, const ParallelPlan& p, co
     if (p.zero >= 3 || p.adapter_rank > 0) return 0;
     LayerParameters parameters = layer_parameters(m);
     parameters.dense_vectors = parameters.expert_vectors = 0;
-    double weights = common_parameters(parameters, kind);
-    if (kind.experts()) weights += parameters.routed / static_cast<double>(p.expert);
-    return memory_seconds(gpu, gpu.accumulation_traffic * weights / static_cast<double>(p.tensor));
+    double weights = common_parameters(parameters, kind) / static_cast<double>(p.tensor);
+    if (kind.experts()) {
+        weights += parameters.routed / static_cast<double>(p.expert * p.expert_tensor());
+    }
+    return memory_seconds(gpu, gpu.accumulation_traffic * weights);
 }
 
 // `again`: multiplications of the parts that are computed again.
@@ -402,8 +404,7 @@ void recompute(const ParallelPlan& p, const Gpu& gpu, bool experts, double again
         }
         return;
     }
-    const bool core =
-        p.recompute != Recompute::none && p.recompute_parts == 0 && !p.fused_attention;
+    const bool core = p.recompute != Recompute::none && !p.fused_attention;
     if (core || (p.recompute_parts & recompute_attention) != 0) {
         out.recompute.attention = out.forward.attention;
     }

@@ -57,7 +57,14 @@ bool check_used(Catalogue& c, const TransformerModel& m) {
         c.error("model", m.name, {key}, fmt::format("has no effect {}", why));
         return true;
     };
-    if (m.experts == 0 && unused("experts_every", "without experts")) return false;
+    constexpr const char* of_experts[] = {"topk",          "shared_experts",
+                                          "expert_ffn",    "dense_layers",
+                                          "experts_every", "nodes_per_token_limit"};
+    if (m.experts == 0 && std::ranges::any_of(of_experts, [&](const char* key) {
+            return unused(key, "without experts");
+        })) {
+        return false;
+    }
     if (m.window == 0 && unused("full_attention_every", "without window")) return false;
     if (m.attention_gate && m.kv_rank > 0 && unused("attention_gate", "beside latent attention")) {
         return false;
@@ -76,6 +83,13 @@ void check_shape(Catalogue& c, const TransformerModel& m) {
     const auto wrong = [&](std::initializer_list<const char*> keys, const std::string& message) {
         c.error("model", name, keys, message);
     };
+    const std::string kind = c.text("model", name, "kind", "");
+    if (m.experts == 0 && kind.find("moe") != std::string::npos) {
+        return wrong({"kind"}, "a mixture of experts has experts, of which each token meets topk");
+    }
+    if (m.kv_rank == 0 && kind.find("mla") != std::string::npos) {
+        return wrong({"kind"}, "latent attention has a kv_lora_rank and the like");
+    }
     const bool own_width = c.has("model", name, "head_dim") || m.kv_rank > 0;
     if (!own_width && m.hidden % m.heads != 0) {
         return wrong({"heads", "hidden"},

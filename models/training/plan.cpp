@@ -217,7 +217,7 @@ double mixer_bytes(const TransformerModel& m, const Kept& kept, Mixer mixer) {
                (kept.elementwise ? kept.input_bytes : 0) * m.state.width();
     }
     double out = kept.attention ? 2 * m.value_width() : 0;
-    if (!kept.again(recompute_latent_up)) {
+    if (m.kv_rank == 0 || !kept.again(recompute_latent_up)) {
         out += (kept.p.attention_in_fp8 ? 0.5 : 1) * kept.output_bytes *
                (m.query_width() + m.kv_width() + static_cast<double>(m.kv_heads * m.value_dim));
         if (m.attention_gate) out += kept.output_bytes * m.query_width();
@@ -310,6 +310,23 @@ double kept_activations(const TransformerModel& m, const ParallelPlan& p,
     return share * kept(p) + (1 - share) * kept(others);
 }
 
+// What the largest of the layers keeps while it is computed again and its gradients are made, beside its
+// input and scores of attention that is not fused (models/training/README.md).
+double recomputed_layer(const TransformerModel& m, const ParallelPlan& p,
+                        const LayerCounts& layers) {
+    if (p.recompute != Recompute::full) return 0;
+    ParallelPlan whole = p;
+    whole.recompute = Recompute::selective;
+    double most = 0;
+    for (std::size_t i = 0; i < LayerKind::kinds; ++i) {
+        if (layers.of[i] == 0) continue;
+        const LayerKind kind = LayerKind::of(i);
+        most = std::max(most, activation_bytes_per_layer(m, whole, kind) -
+                                  activation_bytes_per_layer(m, p, kind));
+    }
+    return most;
+}
+
 // Microbatches whose activations a stage keeps at once.
 double microbatches_in_flight(const ParallelPlan& p, const StageRun& run) {
     const double pp = static_cast<double>(p.pipeline);
@@ -334,10 +351,11 @@ struct StageMemory {
     double in_flight = 0;  // microbatches
     double activations = 0;
     double logits = 0;
+    double again = 0;  // what a layer that is computed again needs beside that, for a while
     double reserved = 0;
 
     double total() const {
-        return weights + gradients + optimizer + gathered + activations + logits + reserved;
+        return weights + gradients + optimizer + gathered + activations + logits + again + reserved;
     }
 };
 
@@ -362,14 +380,12 @@ StageMemory stage_memory(const TransformerModel& m, const ParallelPlan& p,
     const LayerCounts& layers = run.layers;
     const double t = static_cast<double>(p.tensor);
     const double shards = static_cast<double>(p.shards());
-    const double expert_shards =
-        std::max(1.0, shards * static_cast<double>(p.tensor / p.expert_tensor()) /
-                          static_cast<double>(p.expert));
+    const double of_experts = p.expert_shards();
     StageMemory out;
     out.params = rank_parameters(m, p, layers);
     const auto held = [&](double each, bool shared) {
         return each * (out.params.common / (shared ? shards : 1) +
-                       out.params.routed / (shared ? expert_shards : 1));
+                       out.params.routed / (shared ? of_experts : 1));
     };
     const double vision = out.params.vision + out.params.frozen_vision;  // in 16 bits
     out.weights = held(weight_bytes(p, bytes), p.zero >= 3) +
@@ -384,7 +400,7 @@ StageMemory stage_memory(const TransformerModel& m, const ParallelPlan& p,
     if (p.zero >= 3) {
         // What a rank has whole anyway is not gathered.
         const double layer =
-            ((shards > 1 ? out.params.common : 0) + (expert_shards > 1 ? out.params.routed : 0)) /
+            ((shards > 1 ? out.params.common : 0) + (of_experts > 1 ? out.params.routed : 0)) /
             std::max(1.0, layers.all());
         const double of_vision =
             shards > 1 && layers.vision ? vision / static_cast<double>(m.vision.layers) : 0;
@@ -401,6 +417,8 @@ StageMemory stage_memory(const TransformerModel& m, const ParallelPlan& p,
         out.logits = words * (p.rank_tokens() * logit_bytes(p) +
                               static_cast<double>(m.hidden) * output_gradient_bytes);
     }
+    // The logits are gone when the first layer is computed again.
+    out.again = std::max(0.0, recomputed_layer(m, p, layers) - out.logits);
     out.reserved = static_cast<double>(gpu.reserved_memory.count());
     return out;
 }
@@ -477,6 +495,12 @@ std::vector<MemoryUse> memory_per_gpu(const TransformerModel& m, const ParallelP
                            m.vocab, p.rank_tokens(), logit_bytes(p), m.hidden,
                            output_gradient_bytes, p.tensor)
              : "on the last stage only, which needs less in all"});
+    if (use.again > 0) {
+        out.push_back({"recomputed layer", use.again,
+                       run.first == p.pipeline - 1
+                           ? "the largest of the stage, beside its input and the logits' room"
+                           : "the largest of the stage, beside its input"});
+    }
     out.push_back({"CUDA and NCCL", use.reserved, "context and communicator buffers"});
     return out;
 }

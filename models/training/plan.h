@@ -156,6 +156,11 @@ struct ParallelPlan : StackHabits {
     // What a vision encoder's layers do with so many images on a rank, as a plan of their own: in 16 bits.
     ParallelPlan of_images(const VisionEncoder& vision, std::int64_t count) const;
     std::int64_t shards() const { return shard_ranks > 0 ? shard_ranks : replica_ranks(); }
+    // The same of the experts' weights; as many of the ranks as hold the same experts.
+    double expert_shards() const {
+        const auto ranks = static_cast<double>(shards() * (tensor / expert_tensor()));
+        return ranks > static_cast<double>(expert) ? ranks / static_cast<double>(expert) : 1;
+    }
     // Tokens of one microbatch on one rank.
     double rank_tokens() const {
         return static_cast<double>(microbatch) * static_cast<double>(sequence_length) /

@@ -20,17 +20,21 @@ struct Planned {
     const PlanSpec& spec;
 };
 
-// What has no effect.
-void warn_of_idle_keys(Section& parallel, const Planned& s, bool imbalance_given,
-                       const char* step_from) {
-    const ParallelPlan& p = s.spec.plan;
-    if (p.shard_ranks > 0 && p.zero == 0) {
-        parallel.warning("shard_ranks", "has no effect with zero = 0");
+// Parts to compute again that no layer has.
+void warn_of_idle_parts(Section& parallel, const TransformerModel& m, const ParallelPlan& p) {
+    const std::pair<unsigned, const char*> parts[] = {
+        {m.kv_rank == 0 ? recompute_latent_up : 0, "latent_up"},
+        {m.experts == 0 ? recompute_experts : 0, "experts"},
+        {m.shared_experts == 0 ? recompute_shared : 0, "shared_experts"}};
+    for (const auto& [part, name] : parts) {
+        if ((p.recompute_parts & part) == 0) continue;
+        parallel.warning("recompute_parts",
+                         fmt::format("'{}' has no effect: {} has no such part", name, m.name));
     }
-    if (imbalance_given && s.model.experts > 0 && p.expert == 1) {
-        parallel.warning("expert_imbalance",
-                         "has no effect with expert = 1: one rank has all tokens");
-    }
+}
+
+// What only a modelled step, or one of several ranks, depends on.
+void warn_of_idle_overlaps(Section& parallel, const ParallelPlan& p, const char* step_from) {
     if (step_from != nullptr) {
         std::vector<const char*> of_time = {"reduce_in_fp32",   "order",          "flat_parameters",
                                             "overlap_data",     "overlap_tensor", "overlap_context",
@@ -44,11 +48,36 @@ void warn_of_idle_keys(Section& parallel, const Planned& s, bool imbalance_given
                     key, fmt::format("has no effect beside {}: the step is measured", step_from));
             }
         }
+    } else {
+        if (p.tensor == 1) {
+            warn_of_keys(parallel, {"overlap_tensor"}, "has no effect without tensor > 1");
+        }
+        if (p.context == 1) {
+            warn_of_keys(parallel, {"overlap_context"}, "has no effect without context > 1");
+        }
+        if (p.pipeline == 1) {
+            warn_of_keys(parallel, {"overlap_pipeline"}, "has no effect without pipeline > 1");
+        }
     }
+}
+
+// What has no effect.
+void warn_of_idle_keys(Section& parallel, const Planned& s, bool imbalance_given,
+                       const char* step_from) {
+    const ParallelPlan& p = s.spec.plan;
+    if (p.shard_ranks > 0 && p.zero == 0) {
+        parallel.warning("shard_ranks", "has no effect with zero = 0");
+    }
+    if (imbalance_given && s.model.experts > 0 && p.expert == 1) {
+        parallel.warning("expert_imbalance",
+                         "has no effect with expert = 1: one rank has all tokens");
+    }
+    warn_of_idle_overlaps(parallel, p, step_from);
     if (s.model.experts == 0 || p.expert == 1) {
         warn_of_keys(parallel, {"fold_experts", "overlap_expert", "dispatch"},
                      "has no effect without expert > 1");
     }
+    warn_of_idle_parts(parallel, s.model, p);
     if (s.model.vision.layers == 0) {
         warn_of_keys(parallel, {"images", "images_spread", "freeze_vision"},
                      fmt::format("has no effect: {} has no vision encoder", s.model.name));
@@ -305,8 +334,8 @@ class PlanReader {
     Node& node_;
     PlanSpec spec_;
     ParallelPlan& p_ = spec_.plan;
-    bool named_ = false;  // the job's software is one that published runs were held against
-    Precision fp8_;       // how the job's software scales 8 bits
+    std::string named_;  // the job's software, where it is one of the catalogue's
+    Precision fp8_;      // how the job's software scales 8 bits
     Section parallel_;
     std::optional<std::int64_t> data_;
     std::optional<double> images_;
@@ -327,7 +356,7 @@ Precision PlanReader::read_stack() {
               "what [job.parallel] has where it is silent",
               {.otherwise = "Megatron-Core 0.12, with the interval of a stack that nobody named"});
     if (name.empty() && context_.model.name.empty()) return Software{}.fp8;
-    named_ = std::ranges::find(known, name) != known.end();
+    if (std::ranges::find(known, name) != known.end()) named_ = software_id(name);
     if (name.empty()) name = unnamed_software;
     const Software software = read_software(catalogue_, software_id(name), node_.gpu);
     if (context_.model.name.empty()) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "sim/text.h"
+
 namespace railyard {
 
 namespace {
@@ -102,12 +104,15 @@ Software read_software(Catalogue& c, const std::string& id, const Gpu& gpu) {
     return s;
 }
 
-StepError read_step_error(Catalogue& c, bool experts, bool named, const Gpu& gpu) {
+StepError read_step_error(Catalogue& c, bool experts, const std::string& software, const Gpu& gpu) {
+    const bool named = !software.empty();
+    const std::string stacks = c.text("step_model", gpu.generation, "stacks", "");
+    const bool shown = named && std::ranges::count(split_text(stacks, ' '), software) > 0;
     const bool measured = c.flag("step_model", gpu.generation, "measured", false);
     const std::string kind = std::string(experts ? "experts" : "dense") + (!measured ? "_new_gpu"
-                                                                           : named   ? "_named"
+                                                                           : shown   ? "_named"
                                                                                      : "");
-    return {read_model_error(c, kind), named, measured};
+    return {read_model_error(c, kind), named, shown, measured};
 }
 
 void run_software(const Software& s, Node& node) {

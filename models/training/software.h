@@ -49,9 +49,14 @@ Software read_software(Catalogue& catalogue, const std::string& id, const Gpu& g
 // measured.
 struct StepError : ModelError {
     bool named = false;    // the stack is
+    bool shown = false;    // and there are published runs of it on this kind of GPU
     bool measured = true;  // the kind of GPU was
+
+    const char* runs() const { return shown ? "of named software" : "whatever their software"; }
 };
-StepError read_step_error(Catalogue& catalogue, bool experts, bool named, const Gpu& gpu);
+// `software` as software_id() has it; empty: none is named.
+StepError read_step_error(Catalogue& catalogue, bool experts, const std::string& software,
+                          const Gpu& gpu);
 
 // The node, with what the software makes of its GPUs.
 void run_software(const Software& software, Node& node);

@@ -81,6 +81,10 @@ Stage stage_of(const TransformerModel& m, const ParallelPlan& p, const Gpu& gpu,
         if (count == 0) continue;
         stage.work.forward.add(count, layers.of[i].forward);
         stage.work.recompute.add(count * recomputed, layers.of[i].recompute);
+        if (!p.fused_attention) {  // of the other layers scores are not kept either
+            stage.work.recompute.attention +=
+                count * (1 - recomputed) * layers.of[i].forward.attention;
+        }
         stage.work.backward.add(count, layers.of[i].backward);
     }
     if (run.layers.vision) {
@@ -273,8 +277,7 @@ double optimizer_seconds(const TransformerModel& m, const ParallelPlan& p, const
     const double shards = static_cast<double>(p.shards());
     const double updated =
         p.zero == 0 ? params.common + params.vision + params.routed
-                    : (params.common + params.vision) / shards +
-                          params.routed / std::max(1.0, shards / static_cast<double>(p.expert));
+                    : (params.common + params.vision) / shards + params.routed / p.expert_shards();
     return memory_seconds(gpu, updated * optimizer_traffic);
 }
 

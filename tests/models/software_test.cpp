@@ -425,9 +425,20 @@ TEST_CASE_FIXTURE(Stack, "predicting a further token costs a layer and a loss") 
 
 TEST_CASE_FIXTURE(Stack, "a step's error is wider the further it is from what was validated") {
     for (const bool experts : {false, true}) {
-        const StepError named = read_step_error(catalogue, experts, true, node("dgx_h100").gpu);
-        const StepError any = read_step_error(catalogue, experts, false, node("dgx_h100").gpu);
-        const StepError new_gpu = read_step_error(catalogue, experts, true, node("mi300x_8").gpu);
+        const auto error = [&](const char* software, const char* on) {
+            return read_step_error(catalogue, experts, software, node(on).gpu);
+        };
+        const StepError named = error("nemo_25_02", "dgx_h100");
+        const StepError any = error("", "dgx_h100");
+        const StepError new_gpu = error("nemo_25_02", "mi300x_8");
+        CHECK(named.shown);
+        // Its runs were on other GPUs, or were one training's.
+        for (const StepError& other :
+             {error("nemo_25_02", "dgx_a100"), error("deepspeed_2022", "dgx_a100")}) {
+            CHECK(other.named);
+            CHECK_FALSE(other.shown);
+            CHECK(other.nine_tenths == any.nine_tenths);
+        }
         CHECK(named.measured);
         CHECK_FALSE(new_gpu.measured);
         for (const StepError& each : {named, any, new_gpu}) CHECK(each.half < each.nine_tenths);
@@ -533,4 +544,113 @@ TEST_CASE_FIXTURE(
     CHECK(longer("tensor-parallel collectives") > 0);
     CHECK(longer("gradients and weights") ==
           doctest::Approx(-longer("tensor-parallel collectives")));
+}
+
+TEST_CASE_FIXTURE(Stack, "a layer that is computed again needs its room, beside the logits' only") {
+    const TransformerModel m = read_model(catalogue, "llama2_70b");
+    const Node n = node("dgx_h100");
+    ParallelPlan p;
+    p.tensor = 8;
+    p.pipeline = 4;
+    p.data = 2;
+    p.global_batch = 16;
+    p.microbatch = 2;
+    p.sequence_length = 65536;
+    p.fused_loss = true;
+    const auto activations = [&](ParallelPlan plan) {  // of one layer and microbatch
+        plan.microbatch = 2;
+        return memory(m, plan, n, "activations") / (20 * 4);
+    };
+    const double kept = activations(p);
+    p.recompute = Recompute::full;
+    CHECK(memory(m, p, n, "recomputed layer") == doctest::Approx(kept - activations(p)));
+    // On one stage what the logits need is free again by then.
+    p.pipeline = 1;
+    p.data = 8;
+    const double again = memory(m, p, n, "recomputed layer");
+    const double logits = memory(m, p, n, "logits");
+    CHECK(std::max(0.0, again) + logits ==
+          doctest::Approx(std::max(logits, kept - activations(p))).epsilon(0.01));
+    p.recompute = Recompute::selective;
+    CHECK(memory(m, p, n, "recomputed layer") == -1);
+}
+
+TEST_CASE_FIXTURE(Stack,
+                  "a part that a layer has not frees no memory, and one that it has takes time") {
+    const Node n = node("dgx_h100");
+    ParallelPlan p = on_64();
+    const TransformerModel plain = read_model(catalogue, "llama2_7b");
+    const double kept = memory(plain, p, n, "activations");
+    p.recompute_parts = recompute_latent_up;
+    CHECK(memory(plain, p, n, "activations") == kept);
+    p = experts_on_64();
+    const TransformerModel latent = read_model(catalogue, "deepseek_v3");
+    const double all = memory(latent, p, n, "activations");
+    const double time = part(latent, p, n, "");
+    p.recompute_parts = recompute_latent_up;
+    CHECK(memory(latent, p, n, "activations") < all);
+    CHECK(part(latent, p, n, "") > time);
+}
+
+TEST_CASE_FIXTURE(Stack, "without fused attention, what keeps no scores computes them again") {
+    const TransformerModel m = read_model(catalogue, "gpt3_175b");
+    const Node n = node("dgx_a100");
+    ParallelPlan p = on_64();
+    p.tensor = 8;
+    p.data = 8;
+    p.fused_attention = false;
+    p.recompute = Recompute::none;
+    const double none = part(m, p, n, "");
+    p.recompute = Recompute::selective;
+    const double selective = part(m, p, n, "");
+    CHECK(selective > none);
+    for (const unsigned more : {recompute_norms, recompute_activation, recompute_feed_forward}) {
+        p.recompute_parts = more;
+        CHECK(part(m, p, n, "") > selective);
+    }
+    p.recompute_parts = 0;
+    p.recompute = Recompute::full;
+    double before = selective;
+    for (const std::int64_t layers : {1, 24, 48, 95}) {  // of 96
+        p.recompute_layers = layers;
+        const double now = part(m, p, n, "");
+        CHECK(now > before);
+        before = now;
+    }
+    p.recompute_layers = 0;
+    CHECK(part(m, p, n, "") > before);
+}
+
+TEST_CASE_FIXTURE(
+    Stack, "experts that are tensor ranks too are added up and updated where they are held") {
+    TransformerModel m = read_model(catalogue, "mixtral_8x7b");
+    Node n = node("dgx_h100");
+    n.gpu.accumulation_traffic = 8;
+    ParallelPlan p = on_64();
+    p.tensor = 4;
+    p.data = 16;
+    p.expert = 8;
+    p.zero = 1;
+    p.cuda_graphs = true;
+    const auto accumulated = [&](const ParallelPlan& plan) {
+        Node without = n;
+        without.gpu.accumulation_traffic = 0;
+        return part(m, plan, n, "elementwise kernels") -
+               part(m, plan, without, "elementwise kernels");
+    };
+    ParallelPlan folded = p;
+    folded.fold_experts = true;
+    const LayerParameters layer = layer_parameters(m);
+    const auto of_layer = [&](double split) {
+        return 32 * (layer.attention + layer.shared) / 4 + 32 * layer.routed / 8 / split;
+    };
+    const double passes = static_cast<double>(p.microbatches());
+    const double bandwidth = n.gpu.hbm_bandwidth.bytes_per_second() * n.gpu.hbm_efficiency;
+    CHECK(accumulated(p) == doctest::Approx(passes * 8 * of_layer(4) / bandwidth).epsilon(0.01));
+    CHECK(accumulated(folded) ==
+          doctest::Approx(passes * 8 * of_layer(1) / bandwidth).epsilon(0.01));
+    // Either way a rank updates as much as it has optimizer state of.
+    CHECK(memory(m, folded, n, "optimizer state") ==
+          doctest::Approx(memory(m, p, n, "optimizer state")));
+    CHECK(part(m, folded, n, "optimizer") == doctest::Approx(part(m, p, n, "optimizer")));
 }

@@ -77,6 +77,7 @@ std::string json_text(const Scenario& s, const CampaignResult& r, const Predicti
         {"cpu_s", r.cpu_s}};
     if (step_is_modelled(s)) {
         out["step_model_error"] = {{"software_named", s.step_error.named},
+                                   {"software_shown", s.step_error.shown},
                                    {"half_within", s.step_error.half},
                                    {"nine_tenths_within", s.step_error.nine_tenths}};
     }
@@ -121,8 +122,10 @@ void print_design(const Scenario& s) {
     if (step_is_modelled(s)) {
         fmt::print(
             "  published runs {}: half within {:g} % of their step, nine in ten within {:g} %\n",
-            s.step_error.named ? "of named software" : "whatever their software",
-            100 * s.step_error.half, 100 * s.step_error.nine_tenths);
+            s.step_error.runs(), 100 * s.step_error.half, 100 * s.step_error.nine_tenths);
+        if (s.step_error.named && !s.step_error.shown) {
+            fmt::print("  of this software on such GPUs none shows more than one training\n");
+        }
     }
     if (step.straggler_wait > Duration{}) {
         fmt::print("  of it waiting for stragglers {:.1f} %\n",
@@ -437,22 +440,12 @@ std::optional<RunArguments> parse_run(const std::vector<std::string>& arguments)
     add_run_options(line);
     const auto values = line.parse(arguments);
     if (!values) return std::nullopt;
-    if (!values->count("scenario"))
-        throw ScenarioError("run needs a scenario file",
-                            "railyard run SCENARIO.toml; 'run --help' says more");
-
     RunArguments out;
-    out.path = (*values)["scenario"].as<std::vector<std::string>>()[0];
-    out.changes.settings = settings_of(*values);
+    out.path = only_scenario(*values, "run");
+    out.changes.settings = all_settings_of(*values);
     // One for all that is tried beside the scenario itself: most of it has the same windows.
     out.changes.windows = watched_windows();
     out.changes.phases = true;
-    for (const char* key : {"seed", "replicas"}) {
-        if (values->count(key)) {
-            out.changes.settings.push_back(
-                fmt::format("run.{}={}", key, (*values)[key].as<std::string>()));
-        }
-    }
     out.threads = threads_of(*values);
     out.json = values->count("json") > 0;
     out.quiet_estimates = values->count("no-estimates") > 0;
