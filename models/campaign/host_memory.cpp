@@ -51,6 +51,20 @@ std::vector<HostMemoryUse> host_memory_uses(const Scenario& s) {
     return uses;
 }
 
+// With a GPU's part of what all but activations leave of its node's memory.
+PlanTask plan_task(const Scenario& s) {
+    PlanTask task{s.model, s.plan, s.plan.gpus(), s.parameter_bytes, s.optimizer_traffic};
+    StandaloneCatalogue own = s.open_catalogue();
+    if (!own.catalogue.has("node", s.node.name, "host_memory")) return task;
+    Scenario others = s;
+    others.plan.offload_layers = 0;
+    double left =
+        static_cast<double>(own.catalogue.data("node", s.node.name, "host_memory").count());
+    for (const HostMemoryUse& use : host_memory_uses(others)) left -= use.bytes;
+    task.host_bytes_per_gpu = std::max(0.0, left) / static_cast<double>(s.job.gpus_per_node);
+    return task;
+}
+
 void check_host_memory(Section& job, Catalogue& catalogue, const Scenario& s) {
     if (!catalogue.has("node", s.node.name, "host_memory")) return;
     const std::vector<HostMemoryUse> uses = host_memory_uses(s);

@@ -143,6 +143,9 @@ GpuNetwork gpu_network(const Scenario& scenario, Fidelity fidelity,
                        HashSeed hashes = {}, const Topology* topology = nullptr,
                        GpuNetwork* sound = nullptr);
 
+// What a search for the best plan of the scenario's job begins with.
+PlanTask plan_task(const Scenario& scenario);
+
 // The scenario's packet windows, one for each network that has traffic; the networks must be built with their
 // packets.
 std::vector<NetworkWindow> packet_windows(const Scenario& scenario);
@@ -161,7 +164,7 @@ struct ScenarioChanges {
     std::optional<ParallelPlan> plan{};
     bool build_networks = false;  // those too that have no section, by their defaults
     bool packets = false;         // read how the networks treat packets, build the compute network
-    bool one_draw = false;        // of the network's random choices, whatever run.network_draws says
+    bool one_draw = false;  // of the network's random choices, whatever run.network_draws says
     // False: no packet window is run, for those who only ask whether the file is right. Storms then delay
     // nothing, and steps on packets are as fast as the NICs.
     bool run_windows = true;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "models/training/plan_check.h"
 #include "sim/cancel.h"
 
 namespace railyard {
@@ -18,6 +19,11 @@ bool faster(const RankedPlan& a, const RankedPlan& b) {
     return step_a != step_b ? step_a < step_b : a.memory_bytes < b.memory_bytes;
 }
 
+bool same_split(const ParallelPlan& a, const ParallelPlan& b) {
+    return a.tensor == b.tensor && a.context == b.context && a.pipeline == b.pipeline &&
+           a.data == b.data && a.expert == b.expert;
+}
+
 class Search {
   public:
     Search(const PlanTask& task, Communicators& groups)
@@ -25,7 +31,7 @@ class Search {
           groups_(groups),
           capacity_(static_cast<double>(groups.node().gpu.usable_memory.count())) {}
 
-    // Calls visit(plan) for each split, all else as in the base.
+    // Calls visit(plan) for each split, the base's at last if it is none of them, all else as in the base.
     template <class Visit>
     void each_split(Visit&& visit) const;
     // The fastest plan of a split that fits, if any does.
@@ -35,6 +41,7 @@ class Search {
     std::int64_t fitting() const { return fitting_; }
 
   private:
+    void split_evenly(ParallelPlan& plan) const;
     void try_options(ParallelPlan plan);
     void try_plan(const ParallelPlan& plan);
 
@@ -50,14 +57,12 @@ template <class Visit>
 void Search::each_split(Visit&& visit) const {
     const TransformerModel& m = task_.model;
     const std::int64_t tokens = task_.base.sequence_length;
+    bool base_visited = task_.base.gpus() != task_.gpus;
     for (std::int64_t tensor = 1; tensor <= std::min(groups_.node().nvlink_domain, task_.gpus);
          tensor *= 2) {
-        if (m.heads % tensor != 0 || m.vision.heads % tensor != 0) continue;
         for (std::int64_t context = 1; context == 1 || tokens / context >= context_tokens_min;
              context *= 2) {
             const std::int64_t replica = tensor * context;
-            if (context > 1 && tokens % (2 * context) != 0) break;
-            if (tokens / context % tensor != 0) break;
             for (std::int64_t pipeline = 1; pipeline <= std::min(m.layers, task_.gpus / replica);
                  ++pipeline) {
                 if (task_.gpus % (replica * pipeline) != 0) continue;
@@ -65,24 +70,38 @@ void Search::each_split(Visit&& visit) const {
                 plan.tensor = tensor;
                 plan.context = context;
                 plan.pipeline = pipeline;
-                plan.first_stage_layers = plan.last_stage_layers = 0;
-                plan.stage_layers.clear();
-                if (!layers_split(m, plan)) continue;
                 plan.data = task_.gpus / (replica * pipeline);
+                split_evenly(plan);
                 for (plan.expert = 1; plan.expert <= std::max<std::int64_t>(1, m.experts);
                      plan.expert *= 2) {
-                    if (plan.replica_ranks() % plan.expert == 0 && m.experts % plan.expert == 0)
-                        visit(plan);
+                    if (!plan_problems(m, plan).empty()) continue;
+                    base_visited = base_visited || same_split(plan, task_.base);
+                    visit(plan);
                 }
             }
         }
+    }
+    if (!base_visited) visit(task_.base);
+}
+
+// Its smallest pieces, and as many layers on each stage as they allow.
+void Search::split_evenly(ParallelPlan& plan) const {
+    plan.microbatch = plan.interleave = 1;
+    plan.shard_ranks = 0;
+    plan.first_stage_layers = plan.last_stage_layers = 0;
+    plan.stage_layers.clear();
+    if (!layers_split(task_.model, plan)) {
+        plan.stage_layers = even_stages(task_.model.layers, plan.pipeline);
     }
 }
 
 std::optional<RankedPlan> Search::fastest_of(ParallelPlan split) {
     heed_cancel();
     fastest_.reset();
-    for (split.microbatch = 1; split.microbatch <= microbatch_max; split.microbatch *= 2) {
+    const ParallelPlan& base = task_.base;
+    if (same_split(split, base) && plan_problems(task_.model, base).empty()) try_plan(base);
+    split_evenly(split);
+    for (split.microbatch = 1; split.microbatch <= microbatch_max; ++split.microbatch) {
         if (split.global_batch % (split.data * split.microbatch) == 0) try_options(split);
     }
     return fastest_;
@@ -94,16 +113,20 @@ void Search::try_options(ParallelPlan plan) {
         std::max<std::int64_t>(1, groups_.node().nvlink_domain / plan.tensor);
     for (std::int64_t v = 1; v <= (plan.pipeline > 1 ? stage_layers : 1); ++v) {
         if (stage_layers % v != 0 || (v > 1 && plan.microbatches() % plan.pipeline != 0)) continue;
+        if (v > 1 && !plan.stage_layers.empty()) break;  // unequal stages have no equal parts
         plan.interleave = v;
         // Weights that are gathered for every microbatch and a pipeline don't go together.
         for (plan.zero = 0; plan.zero <= (plan.pipeline == 1 ? 3 : 2); ++plan.zero) {
             for (const auto recompute :
-                 {Recompute::selective, Recompute::elementwise, Recompute::full}) {
+                 {Recompute::none, Recompute::selective, Recompute::elementwise, Recompute::full}) {
+                // Fused kernels never keep scores: none is selective.
+                if (recompute == Recompute::none && plan.fused_attention) continue;
                 plan.recompute = recompute;
                 plan.shard_ranks = 0;
                 try_plan(plan);
+                const bool whole_experts = plan.fold_experts || in_domain % plan.expert == 0;
                 if (plan.zero < 3 || in_domain >= plan.replica_ranks() ||
-                    plan.replica_ranks() % in_domain != 0 || in_domain % plan.expert != 0) {
+                    plan.replica_ranks() % in_domain != 0 || !whole_experts) {
                     continue;
                 }
                 plan.shard_ranks = in_domain;
@@ -117,6 +140,10 @@ void Search::try_plan(const ParallelPlan& plan) {
     ++tried_;
     const double memory = memory_bytes_per_gpu(task_.model, plan, task_.bytes, groups_.node().gpu);
     if (memory > capacity_) return;
+    if (plan.offload_layers > 0 &&
+        host_bytes_per_gpu(task_.model, plan) > task_.host_bytes_per_gpu) {
+        return;
+    }
     ++fitting_;
     const RankedPlan ranked{
         plan, model_step(task_.model, plan, groups_, task_.bytes, task_.optimizer_traffic), memory};

@@ -1,6 +1,7 @@
 #pragma once
 // The best ways to split a model over so many GPUs, found by trying all that make sense.
 
+#include <limits>
 #include <vector>
 
 #include "models/training/step.h"
@@ -15,6 +16,7 @@ struct PlanTask {
     std::int64_t gpus = 0;
     ParameterBytes bytes;
     double optimizer_traffic = 0;
+    double host_bytes_per_gpu = std::numeric_limits<double>::infinity();  // for what leaves a GPU
 };
 
 struct RankedPlan {
@@ -31,10 +33,10 @@ struct PlanSearch {
     std::int64_t fitting = 0;
 };
 
-// Tries every combination of tensor (powers of two inside the NVLink domain), context (powers of two
-// that leave a rank 2048 tokens), pipeline, expert (powers of two), interleave, microbatch,
-// recomputation, ZeRO stage (3 without a pipeline only) and, with ZeRO-3, shards over all ranks or
-// inside the NVLink domain.
+// Tries every combination of tensor (powers of two inside the NVLink domain), context (powers of two that
+// leave a rank 2048 tokens), pipeline (with stages as even as layers allow), expert (powers of two),
+// interleave, microbatch of up to 16 sequences, recomputation, ZeRO stage (3 without a pipeline only) and,
+// with ZeRO-3, shards over all ranks or inside the NVLink domain. And the base: its split is no slower.
 PlanSearch search_plans(const PlanTask& task, Communicators& groups);
 
 struct NetworkSearch {

@@ -201,6 +201,74 @@ TEST_CASE_FIXTURE(Fixture,
     CHECK(splits.size() > 10);
 }
 
+TEST_CASE_FIXTURE(Fixture,
+                  "the plan search deals out layers that don't divide, and folds experts") {
+    const Node n = node("dgx_h200");
+    Communicators groups = communicators(n);
+    ParallelPlan base;
+    base.global_batch = 256;
+    base.sequence_length = 4096;
+    base.fold_experts = true;
+    const TransformerModel m = model("deepseek_v3");  // 61 layers
+    const PlanSearch all = search_plans({m, base, 128, bytes(), traffic()}, groups);
+    std::size_t uneven = 0;
+    std::size_t folded = 0;
+    for (const RankedPlan& r : all.best) {
+        CHECK(plan_problems(m, r.plan).empty());
+        uneven += r.plan.stage_layers.empty() ? 0 : 1;
+        folded += r.plan.expert > r.plan.replica_ranks() ? 1 : 0;
+    }
+    CHECK(uneven > 10);
+    CHECK(folded > 10);
+    // Layers with states allow fewer splits than layers with attention.
+    const TransformerModel states = model("nemotron_h_8b");
+    base.fold_experts = false;
+    for (const RankedPlan& r : search_plans({states, base, 64, bytes(), traffic()}, groups).best) {
+        CHECK(plan_problems(states, r.plan).empty());
+    }
+}
+
+TEST_CASE_FIXTURE(Fixture, "the plan search is never slower than the plan that it begins with") {
+    const Node n = node("dgx_h100");
+    Communicators groups = communicators(n);
+    const TransformerModel m = model("llama2_7b");
+    ParallelPlan base;
+    base.tensor = 2;
+    base.data = 36;  // no power of two
+    base.microbatch = 3;
+    base.global_batch = 36 * 6;
+    base.sequence_length = 4096;
+    base.recompute = Recompute::alternate;  // which the search does not try
+    REQUIRE(plan_problems(m, base).empty());
+    const Duration given = model_step(m, base, groups, bytes(), traffic()).duration();
+    const auto fastest_of_split = [&](const ParallelPlan& b) {
+        for (const RankedPlan& r : search_plans({m, b, 72, bytes(), traffic()}, groups).best) {
+            if (r.plan.tensor == b.tensor && r.plan.pipeline == b.pipeline) return r;
+        }
+        return RankedPlan{};
+    };
+    const RankedPlan two = fastest_of_split(base);
+    CHECK(two.plan.microbatch > 0);
+    CHECK(two.step.duration() <= given);
+    base.tensor = 3;  // of no split that the search would try
+    base.data = 24;
+    TransformerModel three = m;
+    three.heads = three.kv_heads = 24;
+    const PlanSearch odd = search_plans({three, base, 72, bytes(), traffic()}, groups);
+    CHECK(std::ranges::any_of(odd.best, [](const RankedPlan& r) { return r.plan.tensor == 3; }));
+    // What leaves the GPUs has to fit beside them.
+    base.tensor = 1;
+    base.data = 72;
+    base.microbatch = 1;
+    base.offload_layers = 16;
+    PlanTask task{m, base, 72, bytes(), traffic()};
+    const PlanSearch free = search_plans(task, groups);
+    task.host_bytes_per_gpu = 2e9;
+    const PlanSearch bound = search_plans(task, groups);
+    CHECK(bound.fitting < free.fitting);
+    for (const RankedPlan& r : bound.best) CHECK(host_bytes_per_gpu(m, r.plan) <= 2e9);
+}
+
 TEST_CASE("every category of the ledger has a name, a meaning and Google's word for it") {
     for (std::size_t i = 0; i < category_count; ++i) {
         const auto category = static_cast<Category>(i);

@@ -133,18 +133,19 @@ void print_best(const Scenario& s, const BestPlans& best) {
     Table table(columns);
     for (const BestPlan& b : best.plans) {
         const ParallelPlan& p = b.plan;
-        std::vector<std::string> cells = {fmt::format("{}", p.tensor),
-                                          fmt::format("{}", p.context),
-                                          fmt::format("{}", p.pipeline),
-                                          fmt::format("{}", p.data),
-                                          fmt::format("{}", p.expert),
-                                          fmt::format("{}", p.interleave),
-                                          fmt::format("{}", p.microbatch),
-                                          variant_text(p),
-                                          recompute_names()[static_cast<std::size_t>(p.recompute)],
-                                          to_text(b.step.duration()),
-                                          fmt::format("{:.1f} %", 100 * mfu(s, b.step)),
-                                          fmt::format("{:.1f}", b.memory_bytes * 1e-9)};
+        std::vector<std::string> cells = {
+            fmt::format("{}", p.tensor),
+            fmt::format("{}", p.context),
+            fmt::format("{}{}", p.stage_layers.empty() ? "" : "uneven ", p.pipeline),
+            fmt::format("{}", p.data),
+            fmt::format("{}", p.expert),
+            fmt::format("{}", p.interleave),
+            fmt::format("{}", p.microbatch),
+            variant_text(p),
+            recompute_names()[static_cast<std::size_t>(p.recompute)],
+            to_text(b.step.duration()),
+            fmt::format("{:.1f} %", 100 * mfu(s, b.step)),
+            fmt::format("{:.1f}", b.memory_bytes * 1e-9)};
         if (luck) {
             cells.push_back(b.draws ? fmt::format("{} to {}", to_text(from_seconds(b.draws->low)),
                                                   to_text(from_seconds(b.draws->high)))
@@ -247,6 +248,7 @@ Json plan_json(const Scenario& s, const BestPlan& best) {
                 {"ideal_network_step_s", seconds(best.ideal_step)},
                 {"mfu", mfu(s, step)},
                 {"memory_bytes", best.memory_bytes}};
+    if (!p.stage_layers.empty()) out["stage_layers"] = p.stage_layers;
     if (best.draws) {
         out["network_draws"] = range_json(*best.draws);
     }
@@ -298,7 +300,7 @@ BestPlans find_best(const Scenario& s, const Planner& planner, std::size_t top,
                     std::int64_t splits_max) {
     BestPlans out;
     const double before = process_cpu_seconds();
-    const PlanTask task{s.model, s.plan, s.plan.gpus(), s.parameter_bytes, s.optimizer_traffic};
+    const PlanTask task = plan_task(s);
     Communicators ideal = communicators(s, Fidelity::analytic);
     out.ideal = search_plans(task, ideal);
     std::vector<RankedPlan> best(
@@ -349,7 +351,7 @@ std::optional<PlanArguments> parse_plan(const std::vector<std::string>& argument
     const auto values = line.parse(arguments);
     if (!values) return std::nullopt;
     PlanArguments out;
-    out.path = scenario_option(*values, "plan");
+    out.path = only_scenario(*values, "plan");
     out.settings = settings_of(*values);
     out.json = values->count("json") > 0;
     out.top = (*values)["top"].as<std::int64_t>();

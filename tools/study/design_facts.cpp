@@ -39,13 +39,16 @@ std::vector<std::string> settings_of_plan(const ParallelPlan& p) {
     set("zero", p.zero);
     set("recompute", recompute_names()[static_cast<std::size_t>(p.recompute)]);
     if (p.shard_ranks > 0) set("shard_ranks", p.shard_ranks);
+    std::vector<std::string> layers;
+    for (const std::int64_t each : p.stage_layers) layers.push_back(fmt::format("\"{}\"", each));
+    if (!layers.empty()) set("stage_layers", fmt::format("[{}]", fmt::join(layers, ", ")));
     return out;
 }
 
 bool decided_by_plan(const std::string& key) {
-    static const std::vector<std::string> keys = {"tensor",    "context",    "pipeline",   "data",
-                                                  "expert",    "interleave", "microbatch", "zero",
-                                                  "recompute", "shard_ranks"};
+    static const std::vector<std::string> keys = {"tensor",    "context",     "pipeline",    "data",
+                                                  "expert",    "interleave",  "microbatch",  "zero",
+                                                  "recompute", "shard_ranks", "stage_layers"};
     constexpr std::string_view section = "job.parallel.";
     return key.starts_with(section) &&
            std::ranges::find(keys, key.substr(section.size())) != keys.end();
@@ -142,7 +145,7 @@ DesignReader::Planned DesignReader::plan_of(Document design, ScenarioChanges cha
     try {
         const Scenario s = load_scenario(std::move(design), changes);
         if (s.world || !step_is_modelled(s)) return out;  // there is nothing to plan
-        PlanTask task{s.model, s.plan, s.plan.gpus(), s.parameter_bytes, s.optimizer_traffic};
+        PlanTask task = plan_task(s);
         task.base.global_batch = batch.value_or(task.base.global_batch);
         Communicators groups = communicators(s, Fidelity::analytic);
         const PlanSearch found = search_plans(task, groups);
