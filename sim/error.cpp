@@ -26,6 +26,12 @@ void Diagnostics::error(std::string file, Position at, std::string path, std::st
 
 void Diagnostics::warning(std::string file, Position at, std::string path, std::string message,
                           std::string help) {
+    // A key of [job.parallel] is read again by each stage.
+    const auto said = [&](const Diagnostic& d) {
+        return at.line > 0 && d.file == file && d.at.line == at.line && d.at.column == at.column &&
+               d.message == message;
+    };
+    if (std::ranges::any_of(warnings_, said)) return;
     warnings_.push_back(
         {std::move(file), at, std::move(path), std::move(message), std::move(help)});
 }

@@ -382,6 +382,9 @@ CostSetup read_cost_plan(Section& top, Section& cost, ValueReader& values, const
     }
     if (!tenancy.rented()) plan.rental = lines.rental(one_kind);
     book.finish();
+    if (setup.parts_covered && !setup.rented) {
+        book.has_no_effect("repair_part", "support replaces broken parts (cost.parts_covered)");
+    }
     plan.prices = book.prices();
     quotes.apply(plan, book.set_by_hand(), own.catalogue);
     resell(resale, values, cost.path("resale"), plan);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <tuple>
 
 #include "models/campaign/host_memory.h"
 #include "models/campaign/outline.h"
@@ -121,6 +122,7 @@ class ScenarioReader {
     void read_work();
     void derive();
     void warn_of_late_strikes();
+    void warn_of_layout();
     void read_run();
     void read_network_draws(Section& run);
     void read_cluster();
@@ -290,6 +292,7 @@ void ScenarioReader::read_work() {
     power_->add_causes();
     read_injections(top_, *catalogue_, s_);
     power_->take_injected();
+    warn_of_layout();
     if (s_.network_faults.any() && !s_.job.stages.empty()) {
         top_.error("job", "the network's parts don't break for a job with stages",
                    "leave out job.stage, or inject.part, from and failures.cause.network_part");
@@ -314,6 +317,24 @@ void ScenarioReader::warn_of_late_strikes() {
         top_.warning("storage",
                      fmt::format("failures.inject at {}: the campaign has ended by then, after {}",
                                  to_text(strike.at), to_text(s_.duration)));
+    }
+}
+
+// Which nodes share a part matters where that part can fail.
+void ScenarioReader::warn_of_layout() {
+    const auto fails = [&](DomainKind kind) {
+        const auto index = static_cast<std::size_t>(kind);
+        return index < s_.nodes.domains.size() && s_.nodes.domains[index].count() > 0;
+    };
+    if (top_.describing() || !ok()) return;
+    Section cluster = top_.section("cluster");
+    const std::tuple<const char*, DomainKind, const char*> keys[] = {
+        {"racks_per_pdu", DomainKind::pdu, "power feed"},
+        {"racks_per_cdu", DomainKind::cdu, "cooling loop"},
+        {"nodes_per_wave", DomainKind::wave, "wave of nodes"}};
+    for (const auto& [key, kind, part] : keys) {
+        if (fails(kind)) continue;
+        warn_of_keys(cluster, {key}, fmt::format("has no effect: nothing strikes a {} here", part));
     }
 }
 

@@ -41,7 +41,7 @@ std::size_t PriceBook::add(Price price) {
 
 std::size_t PriceBook::price(const std::string& name) {
     if (const auto index = known(name)) return *index;
-    asked_.push_back(name);
+    asked_.insert(name);
     Price price = catalogue_price(catalogue_, name);
     if (auto own = read(name, price.unit)) price = std::move(*own);
     return add(std::move(price));
@@ -49,7 +49,7 @@ std::size_t PriceBook::price(const std::string& name) {
 
 std::optional<std::size_t> PriceBook::given(const std::string& name, const std::string& unit) {
     if (const auto index = known(name)) return index;
-    asked_.push_back(name);
+    asked_.insert(name);
     if (auto own = read(name, unit)) return add(std::move(*own));
     // What it is is filled in when it is known how many are bought.
     if (const Quote* quote = quotes_.find(name)) {
@@ -105,6 +105,11 @@ std::optional<Price> PriceBook::read(const std::string& name, const std::string&
     return price;
 }
 
+void PriceBook::has_no_effect(const std::string& name, const std::string& why) {
+    if (std::ranges::find(set_by_hand_, name) == set_by_hand_.end()) return;
+    values_.warning(table_->find(name)->at, cost_.path("price." + name), "has no effect: " + why);
+}
+
 void PriceBook::check() {
     for (const std::string& name : catalogue_.all_names("price")) {
         if (table_ == nullptr || table_->find(name) == nullptr) continue;
@@ -115,14 +120,15 @@ void PriceBook::check() {
 void PriceBook::finish() {
     if (table_ == nullptr) return;
     for (const auto& [name, value] : table_->members) {
-        if (std::ranges::find(asked_, name) != asked_.end()) continue;
+        if (asked_.contains(name)) continue;
         if (another_may_pay(catalogue_, name)) {
             values_.warning(value.at, cost_.path("price." + name),
                             "has no effect: nothing here has this price");
             continue;
         }
         values_.error(value.at, cost_.path("price." + name),
-                      "nothing here has a price of this name", suggest(name, asked_));
+                      "nothing here has a price of this name",
+                      suggest(name, {asked_.begin(), asked_.end()}));
     }
 }
 

@@ -3,6 +3,7 @@
 // [cost.price] can give.
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ class PriceBook {
     void check();
     // Says what of [cost.price] nobody asked for: an error where no price has such a name.
     void finish();
+    // Warns of this price where [cost.price] gives it.
+    void has_no_effect(const std::string& name, const std::string& why);
 
     const std::vector<Price>& prices() const { return prices_; }
     // Those that [cost.price] gives.
@@ -45,7 +48,7 @@ class PriceBook {
     const QuoteBook& quotes_;
     const Value* table_;
     std::vector<Price> prices_;
-    std::vector<std::string> asked_;
+    std::set<std::string> asked_;
     std::vector<std::string> set_by_hand_;
 };
 

@@ -33,6 +33,7 @@ class JobKindReader {
     void read_as_of_one(JobSource& source);
     void read_published(JobSource& source);
     void read_requires(WorldJobKind& kind);
+    bool limited(const JobSource& source) const;
 
     Section& section_;
     Catalogue& catalogue_;
@@ -70,10 +71,22 @@ JobKindKeys JobKindReader::read() {
     section_.read("requeue", kind.requeue,
                   "It waits again when it fails or its nodes do (JobRequeue)");
     section_.read("resubmit", kind.resubmit, "It is submitted again when its time limit ends it");
+    if (kind.resubmit && !limited(keys.source)) {
+        section_.warning("resubmit", "has no effect: no time limit ends these jobs",
+                         "limit, limit_factor, or the partition's limit_max or limit_default");
+    }
     section_.read("restarts_max", kind.restarts_max, "After so many it is given up",
                   {.bound = Bound::non_negative});
     read_requires(kind);
     return keys;
+}
+
+// Jobs of a trace bring limits along.
+bool JobKindReader::limited(const JobSource& source) const {
+    const PartitionSpec& partition = spec_.partitions[source.like.partition];
+    const Duration longest =
+        std::max({source.like.limit, partition.limit_max, partition.limit_default});
+    return source.says_none || source.count == 0 || source.limit_factor > 0 || longest > Duration{};
 }
 
 void JobKindReader::read_queue(WorldJob& job) {

@@ -334,8 +334,15 @@ int calc_kv_cache(const std::vector<std::string>& arguments) {
     in.check();
     const std::int64_t width =
         m.kv_rank > 0 ? m.kv_rank + m.rotary_dim : 2 * m.kv_heads * m.head_dim;
-    // Layers with states keep these whatever the context: a sequence has them once.
-    const double layers = count_layers(m).with(Mixer::attention);
+    // Layers with states keep these whatever the context: a sequence has them once. Those with a window keep
+    // what it reaches.
+    const double all_layers = count_layers(m).with(Mixer::attention);
+    const double window = m.window > 0 ? std::min(static_cast<double>(m.window), context) : context;
+    const double layers =  // whose cache grows with the context
+        m.window == 0 ? all_layers
+        : m.full_attention_every == 0
+            ? 0
+            : std::floor(all_layers / static_cast<double>(m.full_attention_every));
     const double per_token = layers * static_cast<double>(width) * element;
     if (m.kv_rank > 0) {
         fmt::print(
@@ -350,8 +357,19 @@ int calc_kv_cache(const std::vector<std::string>& arguments) {
             "      = 2 x {} x {} x {} x {:g} = {:.0f} B\n",
             layers, m.kv_heads, m.head_dim, element, per_token);
     }
-    fmt::print("cache = bytes per token x context x sequences\n      = {:.0f} x {:g} x {:g} = {}\n",
-               per_token, context, batch, gigabytes(per_token * context * batch));
+    const double of_windows = (all_layers - layers) * static_cast<double>(width) * element;
+    if (of_windows == 0) {
+        fmt::print(
+            "cache = bytes per token x context x sequences\n      = {:.0f} x {:g} x {:g} = {}\n",
+            per_token, context, batch, gigabytes(per_token * context * batch));
+    } else {
+        fmt::print(
+            "and {:.0f} B of each token in a window of {} in {:g} other layers\n"
+            "cache = (bytes per token x context + those x window) x sequences\n"
+            "      = ({:.0f} x {:g} + {:.0f} x {:g}) x {:g} = {}\n",
+            of_windows, m.window, all_layers - layers, per_token, context, of_windows, window,
+            batch, gigabytes((per_token * context + of_windows * window) * batch));
+    }
     return exit_ok;
 }
 

@@ -139,7 +139,7 @@ int cmd_topo(const std::vector<std::string>& arguments) {
     changes.overrides_read = std::make_shared<OverridesRead>();
     changes.run_windows = false;
     changes.build_networks = true;
-    const std::string path = scenario_option(*values, "topo");
+    const std::string path = only_scenario(*values, "topo");
     const Scenario s = load_scenario_file(path, changes);
     print_warnings(s.warnings);
     const std::vector<std::string> inputs = files_of(path, changes.settings);
@@ -149,21 +149,21 @@ int cmd_topo(const std::vector<std::string>& arguments) {
     Json networks = Json::object();
     const BillOfMaterials materials = bill_of_materials(s, own.catalogue);
     own.diagnostics.raise_if_any();
+    for (const NetworkBill& bill : materials.networks) names.push_back(bill.network->name);
+    if (std::ranges::find(names, drawn) == names.end()) {
+        throw ScenarioError(fmt::format("--network: this scenario has no network '{}'", drawn),
+                            suggest(drawn, names));
+    }
     if (!values->count("json") && !materials.nvlink.empty()) {
         fmt::print("{}  in the racks, part of them\n{}\n", coloured("nvlink", Colour::bold),
                    switches_text(materials.nvlink));
     }
     for (const NetworkBill& bill : materials.networks) {
         const ClusterNetwork& network = *bill.network;
-        names.push_back(network.name);
         networks[network.name] = materials_json(network, bill.materials);
         if (!values->count("json")) print_materials(network, bill.materials);
         if (network.name != drawn) continue;
         draw(network, fmt::format("{}: {} network", s.title, network.name), *values, inputs);
-    }
-    if (std::ranges::find(names, drawn) == names.end()) {
-        throw ScenarioError(fmt::format("--network: this scenario has no network '{}'", drawn),
-                            suggest(drawn, names));
     }
     print_rest(s, materials, networks, values->count("json") > 0);
     print_warnings(unread_overrides(s));
