@@ -55,6 +55,14 @@ void read_snapshot(Section& checkpoint, CheckpointKeys& keys) {
 }
 
 void warn_of_what_has_no_effect(Section& checkpoint, const CheckpointKeys& keys) {
+    if (keys.mode == CheckpointMode::none) {
+        warn_of_keys(checkpoint,
+                     {"interval", "clock", "size", "bytes_per_param", "gradients", "layout",
+                      "files_per_rank", "serialization", "snapshot_fraction", "upload_slowdown",
+                      "buffers", "full_every", "changed_fraction", "tier"},
+                     fmt::format("has no effect with {} = \"none\"", checkpoint.path("mode")));
+        return;
+    }
     if (keys.mode != CheckpointMode::async) {
         warn_of_keys(checkpoint, {"snapshot_fraction", "upload_slowdown", "buffers"},
                      fmt::format("has no effect without {} = \"async\"", checkpoint.path("mode")));

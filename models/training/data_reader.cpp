@@ -93,6 +93,22 @@ Bytes read_by_a_node(const DataKeys& k, const DataContext& context) {
     return all ? *k.dataset : Bytes::of(ceil_div(k.dataset->count(), context.nodes));
 }
 
+void warn_of_idle_keys(Section& data, const DataKeys& k, bool files) {
+    if (files) {
+        warn_of_keys(data, {"samples_per_file"},
+                     "has no effect with job.data.format = \"files\": each has one");
+    }
+    if (!k.cache) warn_of_keys(data, {"cache_policy"}, "has no effect without job.data.cache");
+    if (k.gpu_decode) {
+        warn_of_keys(data, {"decode_rate", "cores"}, "has no effect: GPUs decode");
+    } else if (!k.decode_rate && k.demand != resnet50) {
+        warn_of_keys(data, {"cores"}, "has no effect: nothing is decoded");
+    }
+    if (k.shuffle_initial && k.shuffle_buffer == 0) {
+        data.warning("shuffle_initial", "has no effect without job.data.shuffle_buffer");
+    }
+}
+
 void check(Section& data, const DataKeys& k, Catalogue& catalogue, const DataContext& context) {
     if (k.demand == custom && !k.sample_size) {
         data.error("sample_size", "is missing: a custom demand has samples of your size",
@@ -114,9 +130,7 @@ void check(Section& data, const DataKeys& k, Catalogue& catalogue, const DataCon
                    "has no use where each sample is a file: any order can be read",
                    "job.data.format = \"shards\" or \"records\"");
     }
-    if (k.shuffle_initial && k.shuffle_buffer == 0) {
-        data.warning("shuffle_initial", "has no effect without job.data.shuffle_buffer");
-    }
+    warn_of_idle_keys(data, k, files);
     if (k.shuffle_initial && k.shuffle_buffer > 0 && *k.shuffle_initial > k.shuffle_buffer) {
         data.error("shuffle_initial",
                    fmt::format("{} samples are more than job.data.shuffle_buffer's {}",

@@ -22,6 +22,7 @@ struct Planned {
 
 // Parts to compute again that no layer has.
 void warn_of_idle_parts(Section& parallel, const TransformerModel& m, const ParallelPlan& p) {
+    if (p.recompute == Recompute::full) return;
     const std::pair<unsigned, const char*> parts[] = {
         {m.kv_rank == 0 ? recompute_latent_up : 0, "latent_up"},
         {m.experts == 0 ? recompute_experts : 0, "experts"},
@@ -73,6 +74,15 @@ void warn_of_idle_keys(Section& parallel, const Planned& s, bool imbalance_given
                          "has no effect with expert = 1: one rank has all tokens");
     }
     warn_of_idle_overlaps(parallel, p, step_from);
+    const std::int64_t of_stage = layers_per_stage(s.model, p);
+    if (p.recompute == Recompute::full && p.recompute_layers > of_stage) {
+        parallel.warning("recompute_layers",
+                         fmt::format("is more than a stage has: all its {} layers", of_stage));
+    }
+    if (p.zero == 3 && p.reduce_in_fp32 && parallel.has("reduce_in_fp32") && step_from == nullptr) {
+        parallel.warning("reduce_in_fp32",
+                         "changes memory alone: ZeRO-3 is modelled with gradients sent in 16 bits");
+    }
     if (s.model.experts == 0 || p.expert == 1) {
         warn_of_keys(parallel, {"fold_experts", "overlap_expert", "dispatch"},
                      "has no effect without expert > 1");
@@ -347,16 +357,19 @@ class PlanReader {
 // What runs the job: its kernels go to the node's GPUs, its habits are what the plan has unless it says
 // otherwise.
 Precision PlanReader::read_stack() {
-    const std::vector<std::string> known = software_names();
-    std::vector<std::string> names = known;
-    names.insert(names.end(), context_.own_software.begin(), context_.own_software.end());
+    std::vector<std::string> names = software_names();
+    const std::vector<std::string>& own = context_.own_software;
+    names.insert(names.end(), own.begin(), own.end());
+    // As [override] and 'railyard list' have them, too.
+    const std::vector<std::string> ids = Catalogue::names("software");
+    if (!job_.describing()) names.insert(names.end(), ids.begin(), ids.end());
     std::string name;
     job_.name("software", name, names, "a software stack in the catalogue",
               "The stack that runs the job: its kernels, what it launches, fuses and overlaps, and "
               "what [job.parallel] has where it is silent",
               {.otherwise = "Megatron-Core 0.12, with the interval of a stack that nobody named"});
     if (name.empty() && context_.model.name.empty()) return Software{}.fp8;
-    if (std::ranges::find(known, name) != known.end()) named_ = software_id(name);
+    if (std::ranges::find(own, name) == own.end()) named_ = software_id(name);
     if (name.empty()) name = unnamed_software;
     const Software software = read_software(catalogue_, software_id(name), node_.gpu);
     if (context_.model.name.empty()) {

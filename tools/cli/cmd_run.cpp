@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <numeric>
 
 #include "models/campaign/campaign.h"
@@ -359,12 +358,15 @@ std::vector<Question> run_questions(const Scenario& s, const CampaignResult& r) 
     const ModelError rates =
         s.of_another_cluster ? read_model_error(own.catalogue, "interruptions") : ModelError{};
     const char* failures = "the cluster's own failures (import xid, slurm_events)";
-    const ModelError both = with_borrowed_rates(step, rates, r);
-    const bool by_failures = both.nine_tenths > std::numbers::sqrt2 * step.nine_tenths;
-    const char* of_both = by_failures ? failures : measure;
+    // What a training loses to failures and to what nobody plans, and its step beside that.
+    const ModelError losses =
+        with_borrowed_rates(read_model_error(own.catalogue, "ettr"), rates, r);
+    const ModelError both{std::hypot(step.half, losses.half),
+                          std::hypot(step.nine_tenths, losses.nine_tenths)};
+    const char* of_losses = s.of_another_cluster ? failures : "a run of its kind";
+    const char* of_both = losses.nine_tenths > step.nine_tenths ? of_losses : measure;
     ask("goodput", both, of_both);
-    ask("ettr", with_borrowed_rates(read_model_error(own.catalogue, "ettr"), rates, r),
-        s.of_another_cluster ? failures : "a run of its kind");
+    ask("ettr", losses, of_losses);
     // A count that may be none has no such interval.
     const auto* counted = r.values.find("interruptions");
     if (s.of_another_cluster && counted != nullptr &&
