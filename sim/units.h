@@ -158,6 +158,14 @@ struct Quantity {
     double in_unit_of(const Quantity& other) const {
         return unit == other.unit ? number : value / other.unit_value;
     }
+    // In the base unit, whatever that is: in place of one that could not be read.
+    static Quantity one(Dimension of) {
+        Quantity q;
+        q.dimension = of;
+        q.value = 1;
+        q.integer = 1;
+        return q;
+    }
 };
 
 // Parses "400 Gbit/s", "400Gbps", "1.5e3 GB/s", "30 min", "0.01 /day". On failure returns nullopt

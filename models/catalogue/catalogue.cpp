@@ -390,7 +390,7 @@ Quantity Catalogue::quantity(std::string_view kind, std::string_view name, std::
                             ? Bound::non_negative
                             : Bound::positive;
     return reader_.quantity(*found.value, found.path, {dimension}, bound)
-        .value_or(Quantity{dimension, 1.0, 1});
+        .value_or(Quantity::one(dimension));
 }
 
 Duration Catalogue::time(std::string_view kind, std::string_view name, std::string_view key) {

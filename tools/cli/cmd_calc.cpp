@@ -25,7 +25,7 @@ class Inputs {
     Quantity quantity(const char* key, Dimension dimension) {
         return own_.reader
             .quantity(Value::of(text(key)), fmt::format("--{}", key), {dimension}, Bound::positive)
-            .value_or(Quantity{dimension, 1, 1});
+            .value_or(Quantity::one(dimension));
     }
     Duration time(const char* key) {
         return Duration(quantity(key, Dimension::time).integer.value_or(1));

@@ -165,9 +165,9 @@ CsvTable read_csv_table(const std::string& path) {
         std::vector<Position> places;
         for (std::size_t i = 0; i < table.columns.size(); ++i) {
             std::string& cell = row[table.columns[i]] = i < fields.size() ? fields[i].text : "";
-            // Where the comma is the decimal point, columns are separated by another.
+            // Spreadsheets write these where the comma is the decimal point.
             const bool decimal_comma =
-                separator != ',' && !match_pattern(cell, R"([+-]?\d+,\d+)").empty();
+                separator == ';' && !match_pattern(cell, R"([+-]?\d+,\d+)").empty();
             if (decimal_comma) std::ranges::replace(cell, ',', '.');
             places.push_back(i < fields.size() ? fields[i].at : fields.front().at);
         }

@@ -21,7 +21,7 @@ struct End : Quantity {
 End parse_end(const std::string& text, const std::string& what,
               std::optional<Dimension> wanted = {}) {
     std::string why;
-    if (const auto quantity = parse_quantity(text, why, wanted)) return {*quantity};
+    if (const auto quantity = parse_quantity(text, why, wanted)) return {*quantity, false};
     const std::optional<double> plain = real_value(text);
     if (!plain) {
         const bool words = why.starts_with("does not");
