@@ -27,9 +27,10 @@ void Diagnostics::error(std::string file, Position at, std::string path, std::st
 void Diagnostics::warning(std::string file, Position at, std::string path, std::string message,
                           std::string help) {
     // A key of [job.parallel] is read again by each stage.
+    const auto key = [](const std::string& whole) { return whole.substr(whole.rfind('.') + 1); };
     const auto said = [&](const Diagnostic& d) {
-        return at.line > 0 && d.file == file && d.at.line == at.line && d.at.column == at.column &&
-               d.message == message;
+        return d.file == file && d.at.line == at.line && d.at.column == at.column &&
+               d.message == message && key(d.path) == key(path);
     };
     if (std::ranges::any_of(warnings_, said)) return;
     warnings_.push_back(

@@ -323,7 +323,7 @@ std::optional<Quantity> parse_quantity(std::string_view text, std::string& why,
         }
         std::from_chars(plain.data(), plain.data() + plain.size(), q.number);
         q.unit = unit.symbol;
-        q.unit_value = unit.scale;
+        q.base_per_unit = unit.scale;
         q.value = q.number * unit.scale;
         if (!std::isfinite(q.value)) {
             why = "is too large";

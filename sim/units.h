@@ -150,13 +150,13 @@ struct Quantity {
     Dimension dimension = Dimension::time;
     double value = 0;  // in the base unit; SI otherwise (FLOP/s, W, J, 1/s, Hz, degC, m, kg, USD)
     std::optional<std::int64_t> integer;
-    double number = 0;      // in its unit
-    std::string_view unit;  // its symbol
-    double unit_value = 1;  // one of the unit, in the base unit
+    double number = 0;         // in its unit
+    std::string_view unit;     // its symbol
+    double base_per_unit = 1;  // one of the unit, in the base unit
 
     // The number that it would be in the unit of `other`, of the same dimension.
     double in_unit_of(const Quantity& other) const {
-        return unit == other.unit ? number : value / other.unit_value;
+        return unit == other.unit ? number : value / other.base_per_unit;
     }
     // In the base unit, whatever that is: in place of one that could not be read.
     static Quantity one(Dimension of) {

@@ -176,7 +176,7 @@ Communicator make_communicator(const CollectiveConstants& constants, const Node&
         c.ring_share = mesh_ring_share(domain);
     }
     const double share = static_cast<double>(on_node) / static_cast<double>(node.gpus);
-    c.share_network(node, on_node,
+    c.share_network(node, shape,
                     std::max(1.0, static_cast<double>(node.nics) * share) *
                         nic_bandwidth_under_load(node).bytes_per_second());
     c.transport = node.transport;
@@ -202,40 +202,65 @@ void Communicator::set_network(double bytes_per_s) {
 
 namespace {
 
-// What leaves a domain of an all-to-all where a node has several: the slowest of the NICs, the links of GPUs,
-// those above PCIe's switches, those between sockets and host memory. All ranks of a node send at once, to
-// all others alike.
-double all_to_all_out_of_domain(const Node& node, double ranks, double on_node, double domain,
-                                double nics_bytes_per_s) {
+// Seconds of an all-to-all of a byte to each rank where NVLink does not join a node's GPUs: the slowest of
+// the NICs, the links of GPUs, those above PCIe's switches, those between sockets and host memory. All ranks
+// of a node send at once, to all others alike.
+double all_to_all_over_pcie(const Node& node, const CommunicatorShape& shape, double domain,
+                            double nics_bytes_per_s) {
     const Pcie& p = node.pcie;
-    const double on_switch =
-        std::min(on_node, static_cast<double>(std::max<std::int64_t>(1, p.gpus_per_switch)));
-    // NICs are taken by the receiver's rail. So what goes to ranks like those of other switches leaves a
-    // switch, with access control all, and half of all leaves a socket of two.
-    const double up = on_switch * (p.acs ? ranks - domain : ranks * (1 - on_switch / on_node));
-    const double share = p.peer_to_peer && !p.acs ? p.root_complex_share : 1;
-    // Seconds for a byte to each rank.
-    double slowest =
-        std::max({on_node * (ranks - on_node) / nics_bytes_per_s,
-                  (ranks - domain) / p.link_bytes_per_s, up / (p.link_bytes_per_s * share)});
-    if (p.sockets > 1) slowest = std::max(slowest, on_node * ranks / 4 / p.socket_bytes_per_s);
+    const double ranks = static_cast<double>(shape.ranks);
+    const std::int64_t of_node = std::min(shape.ranks, shape.ranks_per_node);
+    const double on_node = static_cast<double>(of_node);
+    const double all = shape.all_groups ? static_cast<double>(node.gpus) : on_node;
+    const double share = p.peer_to_peer ? p.root_complex_share : 1;
+    // What passes the link of one of a node's equal parts, switches or sockets, for a byte to each rank: to
+    // ranks of the node in other parts, and to NICs in others, which are taken by the receiver's rail.
+    const auto passing = [&](std::int64_t parts, std::int64_t gpus, bool acs) {
+        const std::int64_t near = (gpus + shape.stride - 1) / shape.stride;  // of a group
+        const auto peers = static_cast<double>(std::clamp<std::int64_t>(near, 1, of_node));
+        const double sending = shape.all_groups ? static_cast<double>(gpus) : peers;
+        const auto with_nics = static_cast<double>(std::clamp<std::int64_t>(node.nics, 1, parts));
+        const double outside = ranks - on_node;
+        const double to_nics = outside * std::max(0.0, all - sending) / with_nics;
+        // With access control what stays under a switch goes up, too, and all that NICs send and receive.
+        const double up =
+            acs ? to_nics + share * sending * (peers - domain + 2 * outside / with_nics) : 0;
+        return sending * (on_node - peers) + to_nics + up;
+    };
+    const std::int64_t under_switch = std::clamp<std::int64_t>(p.gpus_per_switch, 1, node.gpus);
+    const std::int64_t switches = (node.gpus + under_switch - 1) / under_switch;
+    const std::int64_t sockets = std::max<std::int64_t>(1, p.sockets);
+    const std::int64_t on_socket = (node.gpus + sockets - 1) / sockets;
+    double slowest = std::max(
+        {on_node * (ranks - on_node) / nics_bytes_per_s, (ranks - domain) / p.link_bytes_per_s,
+         passing(switches, under_switch, p.acs) / (p.link_bytes_per_s * share)});
+    if (sockets > 1) {
+        slowest = std::max(slowest, passing(sockets, on_socket, false) / p.socket_bytes_per_s);
+    }
     if (!p.peer_to_peer) slowest = std::max(slowest, (ranks - domain) / p.bounce_bytes_per_s);
-    return domain * (ranks - domain) / slowest;
+    return slowest;
 }
 
 }  // namespace
 
-void Communicator::share_network(const Node& node, std::int64_t on_node, double nics_bytes_per_s) {
-    const bool by_pcie = on_node > node.nvlink_domain;
-    const double ring = by_pcie ? pcie_ring_bytes_per_s(node) : nics_bytes_per_s;
+void Communicator::share_network(const Node& node, const CommunicatorShape& shape,
+                                 double nics_bytes_per_s) {
+    const std::int64_t on_node = std::min(shape.ranks, shape.ranks_per_node);
+    const bool shared = on_node > node.nvlink_domain;  // a node by several domains
+    const double ring = shared ? pcie_ring_bytes_per_s(node) : nics_bytes_per_s;
     set_network(ranks == on_node ? ring : std::min(ring, nics_bytes_per_s));
-    if ((!by_pcie && node.nvlink) || domains == 1) return;
-    const double together = static_cast<double>(on_node);
-    all_to_all_network = all_to_all_out_of_domain(node, static_cast<double>(ranks), together,
-                                                  per_domain, nics_bytes_per_s);
-    if (ranks > on_node) {
-        send_network = std::min(ring, nics_bytes_per_s * per_domain / together);
-    }
+    if ((!shared && node.nvlink) || ranks == 1) return;
+    // In one node without NVLink each GPU is a domain to the others.
+    by_pcie = domains == 1;
+    const double domain = by_pcie ? 1 : per_domain;
+    const double n = static_cast<double>(ranks);
+    all_to_all_network =
+        domain * (n - domain) / all_to_all_over_pcie(node, shape, domain, nics_bytes_per_s);
+    // One of a node's ranks sends to the next node, by the NICs next to it.
+    const double nics =
+        std::max(1.0, static_cast<double>(node.nics) / static_cast<double>(node.gpus));
+    const double own = nics * nic_bandwidth_under_load(node).bytes_per_second();
+    if (shared && ranks > on_node) send_network = per_domain * std::min(ring, own);
 }
 
 Communicator Communicator::with_network_slowed(double slowdown) const {
@@ -279,6 +304,7 @@ void measure(GpuNetwork& network, const GpuGroups& groups, Collective collective
         c.measured.far_share = rate.far_share;
     } else {
         c.nvlink = rate.bytes_per_s;
+        c.by_pcie = false;
     }
 }
 

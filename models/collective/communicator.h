@@ -75,6 +75,16 @@ struct MeasuredConstants {
     double far_share = 0;            // of a ring's hops between nodes that go there
 };
 
+// What a communicator can be: how many ranks, on how many GPUs of each node.
+struct CommunicatorShape {
+    std::int64_t ranks = 1;
+    std::int64_t ranks_per_node = 1;  // of the nodes but the last
+    bool sharp = false;
+    std::int64_t stride = 1;  // how far apart neighbours are, in GPUs
+    bool all_groups =
+        false;  // all of a node's GPUs are in some group of the kind, and talk at once
+};
+
 struct Communicator {
     std::int64_t ranks = 1;
     std::int64_t domains = 1;    // NVLink domains that they spread over, evenly
@@ -86,8 +96,10 @@ struct Communicator {
     double tree_network = 0;     // bytes/s of an all-reduce by a double tree between domains
     double all_to_all_network = 0;  // as `network`, while all send to all
     double send_network = 0;        // as `network`, while each sends to one of another domain
-    double pat_network = 0;         // as `network`, on the rounds of PAT
-    double sharp_network = 0;       // as `network`, where the switches reduce
+    bool by_pcie =
+        false;  // of one domain: NVLink does not join it, and all_to_all_network is each GPU's
+    double pat_network = 0;    // as `network`, on the rounds of PAT
+    double sharp_network = 0;  // as `network`, where the switches reduce
     bool nvswitch = false;
     bool in_order = true;   // the network keeps stores in order, which LL128 needs
     bool sharp = false;     // the switches reduce
@@ -101,18 +113,11 @@ struct Communicator {
 
     // So much between domains, by all algorithms' ways.
     void set_network(double bytes_per_s);
-    // What there is between NVLink domains with `on_node` ranks of each node: their part of the NICs, and
-    // where some of the domains share a node, no more than PCIe carries.
-    void share_network(const Node& node, std::int64_t on_node, double nics_bytes_per_s);
+    // What there is between NVLink domains: the group's part of the NICs, and where some of the domains share
+    // a node, no more than PCIe carries.
+    void share_network(const Node& node, const CommunicatorShape& shape, double nics_bytes_per_s);
     // What is left of the network beside others' traffic, which NCCL doesn't see when it chooses.
     Communicator with_network_slowed(double slowdown) const;
-};
-
-// What a communicator can be: how many ranks, on how many GPUs of each node.
-struct CommunicatorShape {
-    std::int64_t ranks = 1;
-    std::int64_t ranks_per_node = 1;  // of the nodes but the last
-    bool sharp = false;
 };
 
 // All that the catalogue says about collectives on a kind of node: read once, good for any communicator.

@@ -168,6 +168,9 @@ class Model {
             pace.fill_s_per_byte = m_.fill_share * nvlink;
             pace.fill_bytes = m_.fill_bytes / part;
         }
+        if (all && c_.by_pcie && !network_) {
+            pace.s_per_byte = std::max(nvlink, part * peers / c_.all_to_all_network);
+        }
         if (network_) {
             // In send_recv one rank of a domain sends to another domain, with a GPU's share of the NICs.
             const double outside = all ? n_ - c_.per_domain : 1;

@@ -240,7 +240,7 @@ void remove_nvlink(Node& node) {
 Bandwidth nic_bandwidth_under_load(const Node& node) {
     const Pcie& p = node.pcie;
     const double nics_per_gpu = static_cast<double>(node.nics) / static_cast<double>(node.gpus);
-    double limit = p.link_bytes_per_s / std::max(1.0, nics_per_gpu);
+    double limit = p.link_bytes_per_s / nics_per_gpu;  // several GPUs may feed one NIC
     if (p.acs || !p.peer_to_peer) {
         // What a NIC sends and what it receives both go up to the root complex and down again.
         const double nics_per_switch =

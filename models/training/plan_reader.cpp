@@ -22,7 +22,6 @@ struct Planned {
 
 // Parts to compute again that no layer has.
 void warn_of_idle_parts(Section& parallel, const TransformerModel& m, const ParallelPlan& p) {
-    if (p.recompute == Recompute::full) return;
     const std::pair<unsigned, const char*> parts[] = {
         {m.kv_rank == 0 ? recompute_latent_up : 0, "latent_up"},
         {m.experts == 0 ? recompute_experts : 0, "experts"},
@@ -35,7 +34,8 @@ void warn_of_idle_parts(Section& parallel, const TransformerModel& m, const Para
 }
 
 // What only a modelled step, or one of several ranks, depends on.
-void warn_of_idle_overlaps(Section& parallel, const ParallelPlan& p, const char* step_from) {
+void warn_of_idle_overlaps(Section& parallel, const ParallelPlan& p, const char* step_from,
+                           bool staged) {
     if (step_from != nullptr) {
         std::vector<const char*> of_time = {"reduce_in_fp32",   "order",          "flat_parameters",
                                             "overlap_data",     "overlap_tensor", "overlap_context",
@@ -49,7 +49,7 @@ void warn_of_idle_overlaps(Section& parallel, const ParallelPlan& p, const char*
                     key, fmt::format("has no effect beside {}: the step is measured", step_from));
             }
         }
-    } else {
+    } else if (!staged) {
         if (p.tensor == 1) {
             warn_of_keys(parallel, {"overlap_tensor"}, "has no effect without tensor > 1");
         }
@@ -73,13 +73,14 @@ void warn_of_idle_keys(Section& parallel, const Planned& s, bool imbalance_given
         parallel.warning("expert_imbalance",
                          "has no effect with expert = 1: one rank has all tokens");
     }
-    warn_of_idle_overlaps(parallel, p, step_from);
+    warn_of_idle_overlaps(parallel, p, step_from, s.job.staged);
     const std::int64_t of_stage = layers_per_stage(s.model, p);
     if (p.recompute == Recompute::full && p.recompute_layers > of_stage) {
         parallel.warning("recompute_layers",
                          fmt::format("is more than a stage has: all its {} layers", of_stage));
     }
-    if (p.zero == 3 && p.reduce_in_fp32 && parallel.has("reduce_in_fp32") && step_from == nullptr) {
+    if (p.zero == 3 && p.reduce_in_fp32 && parallel.has("reduce_in_fp32") && step_from == nullptr &&
+        !s.job.staged) {
         parallel.warning("reduce_in_fp32",
                          "changes memory alone: ZeRO-3 is modelled with gradients sent in 16 bits");
     }
@@ -307,6 +308,7 @@ void read_recompute(Section& parallel, ParallelPlan& p) {
     }
     if (p.recompute_parts != 0 && p.recompute == Recompute::full) {
         parallel.warning("recompute_parts", "has no effect with recompute = \"full\"");
+        p.recompute_parts = 0;
     }
     p.offload_layers = read_count(
         parallel, "offload_layers",

@@ -22,6 +22,7 @@ struct PlanContext {
     std::vector<std::string> own_software{};  // stacks of the scenario's own
     std::optional<ParallelPlan> instead{};    // the plan, whatever the section says
     bool must_run = true;                     // it must fit into memory
+    bool staged = false;                      // of a job whose stages may each have another plan
     std::int64_t gpus() const { return nodes * gpus_per_node; }
 };
 

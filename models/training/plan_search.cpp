@@ -111,9 +111,14 @@ void Search::try_options(ParallelPlan plan) {
     const std::int64_t stage_layers = layers_per_stage(task_.model, plan);
     const std::int64_t in_domain =
         std::max<std::int64_t>(1, groups_.node().nvlink_domain / plan.tensor);
-    for (std::int64_t v = 1; v <= (plan.pipeline > 1 ? stage_layers : 1); ++v) {
-        if (stage_layers % v != 0 || (v > 1 && plan.microbatches() % plan.pipeline != 0)) continue;
-        if (v > 1 && !plan.stage_layers.empty()) break;  // unequal stages have no equal parts
+    // Unequal stages have parts as unequal.
+    const bool equal = plan.stage_layers.empty();
+    const std::int64_t parts_most = plan.pipeline == 1 ? 1
+                                    : equal            ? stage_layers
+                                            : *std::ranges::min_element(plan.stage_layers);
+    for (std::int64_t v = 1; v <= parts_most; ++v) {
+        if (equal && stage_layers % v != 0) continue;
+        if (v > 1 && plan.microbatches() % plan.pipeline != 0) continue;
         plan.interleave = v;
         // Weights that are gathered for every microbatch and a pipeline don't go together.
         for (plan.zero = 0; plan.zero <= (plan.pipeline == 1 ? 3 : 2); ++plan.zero) {

@@ -240,22 +240,53 @@ TEST_CASE_FIXTURE(Fixture, "the plan search is never slower than the plan that i
     base.sequence_length = 4096;
     base.recompute = Recompute::alternate;  // which the search does not try
     REQUIRE(plan_problems(m, base).empty());
-    const Duration given = model_step(m, base, groups, bytes(), traffic()).duration();
-    const auto fastest_of_split = [&](const ParallelPlan& b) {
-        for (const RankedPlan& r : search_plans({m, b, 72, bytes(), traffic()}, groups).best) {
-            if (r.plan.tensor == b.tensor && r.plan.pipeline == b.pipeline) return r;
+    const auto of_split = [&](const TransformerModel& of, const ParallelPlan& b) {
+        for (const RankedPlan& r :
+             search_plans({of, b, b.gpus(), bytes(), traffic()}, groups).best) {
+            const ParallelPlan& p = r.plan;
+            if (p.tensor == b.tensor && p.context == b.context && p.pipeline == b.pipeline &&
+                p.data == b.data && p.expert == b.expert) {
+                return r;
+            }
         }
         return RankedPlan{};
     };
-    const RankedPlan two = fastest_of_split(base);
-    CHECK(two.plan.microbatch > 0);
-    CHECK(two.step.duration() <= given);
+    CHECK(of_split(m, base).plan.microbatch > 0);
+    // A last stage with fewer layers, beside a head that takes as long as several.
+    ParallelPlan uneven;
+    uneven.pipeline = 4;
+    uneven.data = 2;
+    uneven.microbatch = 1;
+    uneven.global_batch = 64;
+    uneven.sequence_length = 2048;
+    uneven.recompute = Recompute::selective;
+    uneven.zero = 1;
+    uneven.interleave = 2;
+    TransformerModel wide = model("llama3_8b");
+    wide.vocab = 1'000'000;
+    uneven.stage_layers = {11, 10, 9, 2};
+    REQUIRE(plan_problems(wide, uneven).empty());
+    const Duration given = model_step(wide, uneven, groups, bytes(), traffic()).duration();
+    ParallelPlan even = uneven;
+    even.stage_layers.clear();
+    even.interleave = 1;
+    CHECK(given < of_split(wide, even).step.duration());
+    CHECK(of_split(wide, uneven).step.duration() <= given);
     base.tensor = 3;  // of no split that the search would try
     base.data = 24;
     TransformerModel three = m;
     three.heads = three.kv_heads = 24;
     const PlanSearch odd = search_plans({three, base, 72, bytes(), traffic()}, groups);
     CHECK(std::ranges::any_of(odd.best, [](const RankedPlan& r) { return r.plan.tensor == 3; }));
+}
+
+TEST_CASE_FIXTURE(Fixture, "the plan search keeps to the memory of the hosts") {
+    const Node n = node("dgx_h100");
+    Communicators groups = communicators(n);
+    const TransformerModel m = model("llama2_7b");
+    ParallelPlan base;
+    base.global_batch = 216;
+    base.sequence_length = 4096;
     // What leaves the GPUs has to fit beside them.
     base.tensor = 1;
     base.data = 72;

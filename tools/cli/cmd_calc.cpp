@@ -286,8 +286,9 @@ int calc_time(const std::vector<std::string>& arguments) {
     const double params = in.params(true);
     const double tokens = in.number("tokens");
     const double gpus = in.number("gpus");
-    const double mfu = in.number("mfu");
-    const double share = in.number("goodput");
+    const double mfu = in.number("mfu", Bound::fraction);
+    const double share = in.number("goodput", Bound::fraction);
+    if (mfu <= 0 || share <= 0) throw ScenarioError("--mfu and --goodput are shares above 0");
     const std::string gpu = in.entry("gpu", "gpu");
     in.check();
     const double peak = in.catalogue().compute("gpu", gpu, "bf16_dense").per_second;
@@ -346,13 +347,13 @@ int calc_kv_cache(const std::vector<std::string>& arguments) {
     const double per_token = layers * static_cast<double>(width) * element;
     if (m.kv_rank > 0) {
         fmt::print(
-            "bytes per token = layers with attention x (latent + rotary dimension) x bytes per "
+            "bytes per token = layers that see all x (latent + rotary dimension) x bytes per "
             "element\n"
             "      = {} x ({} + {}) x {:g} = {:.0f} B\n",
             layers, m.kv_rank, m.rotary_dim, element, per_token);
     } else {
         fmt::print(
-            "bytes per token = 2 x layers with attention x KV heads x head dimension x bytes per "
+            "bytes per token = 2 x layers that see all x KV heads x head dimension x bytes per "
             "element\n"
             "      = 2 x {} x {} x {} x {:g} = {:.0f} B\n",
             layers, m.kv_heads, m.head_dim, element, per_token);
@@ -364,8 +365,8 @@ int calc_kv_cache(const std::vector<std::string>& arguments) {
             per_token, context, batch, gigabytes(per_token * context * batch));
     } else {
         fmt::print(
-            "and {:.0f} B of each token in a window of {} in {:g} other layers\n"
-            "cache = (bytes per token x context + those x window) x sequences\n"
+            "window = {:.0f} B of each token, of the last {}, in {:g} other layers\n"
+            "cache = (bytes per token x context + window) x sequences\n"
             "      = ({:.0f} x {:g} + {:.0f} x {:g}) x {:g} = {}\n",
             of_windows, m.window, all_layers - layers, per_token, context, of_windows, window,
             batch, gigabytes((per_token * context + of_windows * window) * batch));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 
 #include "models/campaign/campaign.h"
@@ -359,11 +360,12 @@ std::vector<Question> run_questions(const Scenario& s, const CampaignResult& r) 
         s.of_another_cluster ? read_model_error(own.catalogue, "interruptions") : ModelError{};
     const char* failures = "the cluster's own failures (import xid, slurm_events)";
     // What a training loses to failures and to what nobody plans, and its step beside that.
-    const ModelError losses =
-        with_borrowed_rates(read_model_error(own.catalogue, "ettr"), rates, r);
+    const ModelError ettr = read_model_error(own.catalogue, "ettr");
+    const ModelError losses = with_borrowed_rates(ettr, rates, r);
     const ModelError both{std::hypot(step.half, losses.half),
                           std::hypot(step.nine_tenths, losses.nine_tenths)};
-    const char* of_losses = s.of_another_cluster ? failures : "a run of its kind";
+    const bool by_rates = losses.nine_tenths > std::numbers::sqrt2 * ettr.nine_tenths;
+    const char* of_losses = by_rates ? failures : "a run of its kind";
     const char* of_both = losses.nine_tenths > step.nine_tenths ? of_losses : measure;
     ask("goodput", both, of_both);
     ask("ettr", losses, of_losses);

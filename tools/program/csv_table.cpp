@@ -44,10 +44,18 @@ std::string without_byte_order_mark(std::string text) {
     return text;
 }
 
-// A comma; where the header has none, what spreadsheets write in its place.
+// A comma, or what spreadsheets write in its place: by what the header has outside quotes.
 unsigned char separator_of(std::string_view header) {
-    if (mentions(header, ",")) return ',';
-    return mentions(header, ";") ? ';' : '\t';
+    const auto times = [&](char separator) {
+        bool quoted = false;
+        std::int64_t count = 0;
+        for (const char c : header) {
+            if (c == '"') quoted = !quoted;
+            count += c == separator && !quoted ? 1 : 0;
+        }
+        return count;
+    };
+    return times(',') > 0 ? ',' : times(';') > 0 ? ';' : times('\t') > 0 ? '\t' : ',';
 }
 
 }  // namespace
@@ -112,7 +120,10 @@ unsigned char collect(std::istream& lines, CsvTable& table, Collector& collected
             table.about += line + '\n';
             continue;
         }
-        if (separator == 0) csv_set_delim(&parser, separator = separator_of(line));
+        if (separator == 0) {
+            if (trimmed(line).empty() || line == "\r") continue;
+            csv_set_delim(&parser, separator = separator_of(line));
+        }
         line += '\n';
         collected.next = {number, 1};
         // By the character: what is handed over with one, the field that it ends, began before it.
@@ -183,7 +194,7 @@ std::string csv_field(std::string_view text) {
     std::string out = "\"";
     for (const char c : shown) {
         if (c == '"') out += '"';
-        out += c;
+        out += c == '\n' || c == '\r' ? ' ' : c;  // readers go line by line
     }
     return out + '"';
 }

@@ -54,7 +54,8 @@ struct CsvTable {
     std::vector<std::vector<Position>> places;  // of each row's fields, in the file
 };
 
-// Throws ScenarioError when the file can't be read or a row has more fields than there are columns.
+// Throws ScenarioError when the file can't be read, two columns have one name, or a row has more fields than
+// there are columns.
 CsvTable read_csv_table(const std::string& path);
 
 // A field as a CSV has it: visible, and in quotes where it has to be.

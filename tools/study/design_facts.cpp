@@ -23,6 +23,14 @@ Document DesignReader::document(const std::vector<std::string>& settings) const 
     return out;
 }
 
+namespace {
+
+std::string layers_setting(const std::vector<std::int64_t>& layers) {
+    return fmt::format("job.parallel.stage_layers=[\"{}\"]", fmt::join(layers, "\", \""));
+}
+
+}  // namespace
+
 std::vector<std::string> settings_of_plan(const ParallelPlan& p) {
     std::vector<std::string> out;
     const auto set = [&](const char* key, const auto& value) {
@@ -39,9 +47,7 @@ std::vector<std::string> settings_of_plan(const ParallelPlan& p) {
     set("zero", p.zero);
     set("recompute", recompute_names()[static_cast<std::size_t>(p.recompute)]);
     if (p.shard_ranks > 0) set("shard_ranks", p.shard_ranks);
-    std::vector<std::string> layers;
-    for (const std::int64_t each : p.stage_layers) layers.push_back(fmt::format("\"{}\"", each));
-    if (!layers.empty()) set("stage_layers", fmt::format("[{}]", fmt::join(layers, ", ")));
+    if (!p.stage_layers.empty()) out.push_back(layers_setting(p.stage_layers));
     return out;
 }
 
@@ -112,6 +118,18 @@ std::int64_t interval_steps(Document& design, const KeptBound& usual) {
     return steps > 0 ? steps : ceil_div(time.count(), usual.step.count());
 }
 
+// In place of what a file says of its stages, which is of another plan.
+void tell_layers(const TransformerModel& m, const ParallelPlan& p,
+                 std::vector<std::string>& settings) {
+    if (p.pipeline == 1 || !p.stage_layers.empty()) return;
+    std::vector<std::int64_t> layers;
+    for (const StageRun& run : stage_runs(m, p)) {
+        layers.insert(layers.end(), static_cast<std::size_t>(run.count),
+                      std::llround(run.layers.all()));
+    }
+    settings.push_back(layers_setting(layers));
+}
+
 constexpr std::int64_t splits_on_flows = 64;  // as `plan` tries
 
 std::string why_no_plan(const Scenario& s, const PlanTask& task, const PlanSearch& found) {
@@ -131,7 +149,11 @@ DesignReader::Planned DesignReader::plan_of(Document design, ScenarioChanges cha
                                             bool on_flows) const {
     Planned out;
     std::optional<std::int64_t> batch;
+    bool says_layers = false;
     if (Value* parallel = table_in(design, {"job", "parallel"})) {
+        for (const char* key : {"first_stage_layers", "last_stage_layers", "stage_layers"}) {
+            says_layers = says_layers || parallel->find(key) != nullptr;
+        }
         const Value* given = parallel->find("global_batch");
         if (given != nullptr && given->kind == Value::Kind::integer) batch = given->integer;
         erase(*parallel,
@@ -155,11 +177,15 @@ DesignReader::Planned DesignReader::plan_of(Document design, ScenarioChanges cha
             return out;
         }
         out.settings = settings_of_plan(found.best[0].plan);
+        if (says_layers) tell_layers(s.model, found.best[0].plan, out.settings);
         if (!on_flows) return out;
         Communicators network = communicators(s, s.fidelity, {}, false, usual_draw(s));
         const NetworkSearch on_links = search_on_network(task, found, network, 1, splits_on_flows);
         out.tried = on_links.splits;
-        if (!on_links.best.empty()) out.settings = settings_of_plan(on_links.best[0].plan);
+        if (!on_links.best.empty()) {
+            out.settings = settings_of_plan(on_links.best[0].plan);
+            if (says_layers) tell_layers(s.model, on_links.best[0].plan, out.settings);
+        }
     } catch (const ScenarioError& error) {
         out.problem = error.what();
     }
@@ -218,12 +244,12 @@ void add_hardware(const Scenario& s, DesignFacts& out) {
             whole_racks ? order.node->nvlink_domain / order.node->gpus : s.layout.nodes_per_rack;
         out.racks += std::ceil(count / static_cast<double>(in_rack));
     }
-    out.power = rated_watts(bill, catalogue) * catalogue.number("power", "seed_claims", "pue");
+    out.power = (rated_watts(bill, catalogue) + s.power.storage.value) * s.power.cooling.pue;
 }
 
-// The fastest of its steps, back to back.
+// The fastest of its steps, back to back. Stages have steps of their own, of which none is looked for.
 double tokens_per_day_most(const Scenario& s) {
-    if (s.world || s.tokens_per_step <= 0) return 0;
+    if (s.world || !s.job.stages.empty() || s.tokens_per_step <= 0) return 0;
     double step = seconds(s.job.step.duration());
     for (const NetworkDraw& draw : s.draws) step = std::min(step, seconds(draw.step.duration()));
     return step > 0 ? static_cast<double>(s.tokens_per_step) * seconds_per_day / step : 0;

@@ -22,7 +22,10 @@ End parse_end(const std::string& text, const std::string& what,
               std::optional<Dimension> wanted = {}) {
     std::string why;
     if (const auto quantity = parse_quantity(text, why, wanted)) return {*quantity, false};
-    const std::optional<double> plain = real_value(text);
+    std::string digits(trimmed(text));
+    std::erase(digits, '_');
+    if (digits.starts_with('+')) digits.erase(0, 1);
+    const std::optional<double> plain = real_value(digits);
     if (!plain) {
         const bool words = why.starts_with("does not");
         throw ScenarioError(fmt::format("{}: '{}' {}", what, text, why),
