@@ -391,7 +391,8 @@ def case_verify_training_runs_as_people_write_them(program, folder):
 def case_verify_training_runs_as_spreadsheets_write_them(program, folder):
     run = {**RUN, "value": "1.250", "notes": '"a, b"', "nvlink_domain": "8"}
     simulated = set()
-    for name, separator, mark, point in (("plain", ",", "", "."), ("excel", ";", "\ufeff", ","), ("tabs", "\t", "", ".")):
+    for name, separator, mark, point in (("plain", ",", "", "."), ("excel", ";", "\ufeff", ","), ("tabs", "\t", "", "."),
+                                         ("after_a_blank_line", ",", "# mine\n\r\n", ".")):
         lines = [separator.join(RUN), separator.join(str(value) for value in run.values()).replace("1.250", f"1{point}250")]
         path = write(folder / f"{name}.csv", mark + "\n".join(lines) + "\r\n")
         row = json.loads(expect(program, ["verify", "--json", path], 0, ""))["rows"][0]

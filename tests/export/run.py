@@ -153,6 +153,37 @@ def case_one_job_is_a_row_for_each_run(program, folder):
     check(all(len(row) == len(header) for row in rows), "fields")
 
 
+STAGES = """
+[run]
+replicas = 1
+failures = false
+[cluster]
+nodes = 16
+[job]
+nodes = 16
+model = "llama2_13b"
+parallel = { tensor = 4, global_batch = 512 }
+checkpoint = { interval = "100 steps" }
+recovery = { recompute = true }
+[[job.stage]]
+steps = 500
+[[job.stage]]
+nodes = 8
+steps = 500
+stop = "10 min"
+"""
+
+
+def case_a_stage_on_other_nodes_is_a_row_and_no_failure(program, folder):
+    (folder / "stages.toml").write_text(STAGES)
+    program.run("export", "sacct", folder / "stages.toml", "-o", folder / "j.txt")
+    rows = [line.split("|") for line in (folder / "j.txt").read_text().splitlines()]
+    rows = [dict(zip(rows[0], row)) for row in rows[1:]]
+    check([row["State"] for row in rows] == ["COMPLETED", "COMPLETED"], f"{rows}")
+    gpus = [next(row[key] for key in row if key.endswith("TRES") and "gres/gpu" in row[key]) for row in rows]
+    check("gres/gpu=128,node=16" in gpus[0] and "gres/gpu=64,node=8" in gpus[1], f"{gpus}")
+
+
 def case_jobs_come_back_with_their_durations(program, folder):
     program.run("export", "sacct", FOLDER / "many_jobs.toml", "-o", folder / "j.txt")
     program.run("import", "sacct", folder / "j.txt", "-o", folder / "back.toml")

@@ -173,7 +173,6 @@ std::vector<SacctRow> rows_of_job(const Scenario& s, const ReplicaResult& result
     SacctRow row;
     row.id = 1;
     row.partition = "all";
-    row.gpus = s.job.gpus();
     JobNodes nodes(s, record);
     bool runs = false;
     JobPhase before = JobPhase::done;
@@ -183,9 +182,10 @@ std::vector<SacctRow> rows_of_job(const Scenario& s, const ReplicaResult& result
         if (ends) {
             row.end = phase.at;
             const bool campaign_ends = s.duration > Duration{} && phase.at >= Instant(s.duration);
-            row.state = phase.phase != JobPhase::done ? "NODE_FAIL"
-                        : campaign_ends               ? "RUNNING"
-                                                      : "COMPLETED";
+            // A stage on other nodes is the next job.
+            row.state = before == JobPhase::detection                    ? "NODE_FAIL"
+                        : phase.phase == JobPhase::done && campaign_ends ? "RUNNING"
+                                                                         : "COMPLETED";
             out.push_back(row);
             row.submit = phase.at;
             runs = false;
@@ -193,6 +193,7 @@ std::vector<SacctRow> rows_of_job(const Scenario& s, const ReplicaResult& result
         if (!runs && holds_nodes(phase.phase)) {
             row.start = phase.at;
             row.nodes = nodes.at(phase.at);
+            row.gpus = std::ssize(row.nodes) * s.job.gpus_per_node;
             runs = true;
         }
         before = phase.phase;

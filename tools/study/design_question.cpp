@@ -183,9 +183,10 @@ void QuestionReader::read_limits() {
                 {.bound = Bound::positive});
     limits.read("spend", spend, "What may be spent `over` the time, capital written off",
                 {.bound = Bound::positive});
-    limits.read("power", power,
-                "What the site can deliver: ratings of nodes and switches, times PUE",
-                {.bound = Bound::positive});
+    limits.read(
+        "power", power,
+        "What the site can deliver: ratings of nodes and switches and what stores draw, times PUE",
+        {.bound = Bound::positive});
     limits.read("racks", l.racks, "Racks that there is floor for", {.bound = Bound::positive});
     limits.read("deadline", deadline, "By when the tokens must be trained, or the work done",
                 {.bound = Bound::positive});
