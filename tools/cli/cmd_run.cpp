@@ -369,7 +369,12 @@ std::vector<Question> run_questions(const Scenario& s, const CampaignResult& r) 
     const char* of_both = losses.nine_tenths > step.nine_tenths ? of_losses : measure;
     ask("goodput", both, of_both);
     ask("ettr", losses, of_losses);
-    if (s.of_another_cluster) ask("interruptions", rates, failures, false);
+    // A count that may be none has no such interval.
+    const auto* counted = r.values.find("interruptions");
+    if (s.of_another_cluster && counted != nullptr &&
+        std::ranges::none_of(counted->values, [](double count) { return count == 0; })) {
+        ask("interruptions", rates, failures, false);
+    }
     if (!s.model.name.empty()) {
         ask("mfu", both, of_both);
         ask("mfu_step", step, measure);
