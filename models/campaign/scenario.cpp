@@ -502,7 +502,7 @@ void ScenarioReader::read_job(Section job) {
     if (!model_name_.empty()) s_.model = read_model(*catalogue_, model_name_);
     std::optional<Scenario> before;
     if (job.has("stage") || job.describing()) before = s_;
-    read_job_plan(job, values_, *catalogue_, changes_, s_);
+    read_job_plan(job, values_, *catalogue_, changes_, job.has("stage"), s_);
     read_step(job);
     // A plan that is tried is that of the whole job.
     if (before && !changes_.plan) {

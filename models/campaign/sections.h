@@ -20,9 +20,10 @@ FailureDomains domains_of(DomainKind kind, const Scenario& scenario, Section& se
 
 // ---- [job], and the same of a [[jobs.kind]] ----
 
-// Reads job.software and [job.parallel] for the job, node and model that `s` has by now.
+// Reads job.software and [job.parallel] for the job, node and model that `s` has by now. `staged`: for one of
+// its stages, or for a job that has some.
 void read_job_plan(Section& job, ValueReader& values, Catalogue& catalogue,
-                   const ScenarioChanges& changes, Scenario& s);
+                   const ScenarioChanges& changes, bool staged, Scenario& s);
 
 // Reads the stages into `s.job.stages` and `s.stages`; their steps are modelled later. `job_table` is the
 // document's [job]; `before` the scenario as it was when [job.parallel] was about to be read, for each stage

@@ -49,7 +49,7 @@ std::optional<StagePlan> StageReader::plan_of(Section& stage, const Value* own,
     std::string path = stage.path("");
     if (path.ends_with('.')) path.pop_back();
     Section job(values_, &merged, path, stage.at());
-    read_job_plan(job, values_, catalogue_, changes_, as);
+    read_job_plan(job, values_, catalogue_, changes_, true, as);
     if (!stage.ok()) return std::nullopt;
     return StagePlan{"", as.plan, nodes, as.memory};
 }

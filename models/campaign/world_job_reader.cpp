@@ -255,7 +255,7 @@ void WorldJobReader::read_model(Section& section, const JobSource& source,
                  "What is trained: a step takes as long as on the nodes that the job has got",
                  {.otherwise = "none: work goes on at the clock's pace"});
     if (!model.empty()) view->model = railyard::read_model(catalogue_, model);
-    read_job_plan(section, values_, catalogue_, {}, *view);
+    read_job_plan(section, values_, catalogue_, {}, false, *view);
     kind.steps = 0;
     section.read(
         "steps", kind.steps, "Steps of each job",

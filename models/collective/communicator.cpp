@@ -176,9 +176,11 @@ Communicator make_communicator(const CollectiveConstants& constants, const Node&
         c.ring_share = mesh_ring_share(domain);
     }
     const double share = static_cast<double>(on_node) / static_cast<double>(node.gpus);
+    const double nic = nic_bandwidth_under_load(node).bytes_per_second();
+    const double nics = static_cast<double>(node.nics);
+    // A group alone has one NIC at least; groups that talk at once share them.
     c.share_network(node, shape,
-                    std::max(1.0, static_cast<double>(node.nics) * share) *
-                        nic_bandwidth_under_load(node).bytes_per_second());
+                    shape.all_groups ? nic * share * nics : std::max(1.0, nics * share) * nic);
     c.transport = node.transport;
     c.in_order = c.transport == "infiniband" || c.transport == "roce";
     c.sharp = shape.sharp && c.transport == "infiniband";
@@ -203,8 +205,8 @@ void Communicator::set_network(double bytes_per_s) {
 namespace {
 
 // Seconds of an all-to-all of a byte to each rank where NVLink does not join a node's GPUs: the slowest of
-// the NICs, the links of GPUs, those above PCIe's switches, those between sockets and host memory. All ranks
-// of a node send at once, to all others alike.
+// the NICs, the links of GPUs, those above PCIe's switches, those between sockets and host memory. A node's
+// ranks send at once, to all others alike.
 double all_to_all_over_pcie(const Node& node, const CommunicatorShape& shape, double domain,
                             double nics_bytes_per_s) {
     const Pcie& p = node.pcie;

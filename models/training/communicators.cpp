@@ -52,13 +52,7 @@ const Communicator& Communicators::of(Collective collective, std::int64_t stride
     // Where nodes and groups don't divide, the worst group: one that is cut into equal parts.
     const std::int64_t in_node =
         std::clamp<std::int64_t>(std::gcd(node_.gpus, stride * ranks) / stride, 1, ranks);
-    const CommunicatorShape shape{ranks, in_node, sharp_, stride, true};
-    c = make_communicator(constants_, node_, shape);
-    // All GPUs of a node are in some group of the kind.
-    const double share = static_cast<double>(in_node) / static_cast<double>(node_.gpus);
-    c.share_network(node_, shape,
-                    nic_bandwidth_under_load(node_).bytes_per_second() * share *
-                        static_cast<double>(node_.nics));
+    c = make_communicator(constants_, node_, {ranks, in_node, sharp_, stride, true});
     if (network_ && ranks > 1) {
         Fingerprint name = place_;
         name.add_all(node_.gpus, stride, ranks);

@@ -156,8 +156,7 @@ DesignReader::Planned DesignReader::plan_of(Document design, ScenarioChanges cha
         }
         const Value* given = parallel->find("global_batch");
         if (given != nullptr && given->kind == Value::Kind::integer) batch = given->integer;
-        erase(*parallel,
-              {"global_batch", "first_stage_layers", "last_stage_layers", "stage_layers"});
+        erase(*parallel, {"global_batch", "first_stage_layers", "last_stage_layers"});
         std::erase_if(parallel->members,
                       [](const Member& m) { return decided_by_plan("job.parallel." + m.key); });
     }
@@ -176,16 +175,16 @@ DesignReader::Planned DesignReader::plan_of(Document design, ScenarioChanges cha
             out.problem = why_no_plan(s, task, found);
             return out;
         }
-        out.settings = settings_of_plan(found.best[0].plan);
-        if (says_layers) tell_layers(s.model, found.best[0].plan, out.settings);
+        const auto take = [&](const ParallelPlan& plan) {
+            out.settings = settings_of_plan(plan);
+            if (says_layers) tell_layers(s.model, plan, out.settings);
+        };
+        take(found.best[0].plan);
         if (!on_flows) return out;
         Communicators network = communicators(s, s.fidelity, {}, false, usual_draw(s));
         const NetworkSearch on_links = search_on_network(task, found, network, 1, splits_on_flows);
         out.tried = on_links.splits;
-        if (!on_links.best.empty()) {
-            out.settings = settings_of_plan(on_links.best[0].plan);
-            if (says_layers) tell_layers(s.model, on_links.best[0].plan, out.settings);
-        }
+        if (!on_links.best.empty()) take(on_links.best[0].plan);
     } catch (const ScenarioError& error) {
         out.problem = error.what();
     }
