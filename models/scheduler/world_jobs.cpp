@@ -24,6 +24,7 @@ void LiveJob::lose_unsaved(const StateLoss& loss) {
     suspended_whole = false;
     if (parts == nullptr) return work.lose_after(work.kept());
     parts->checkpointer.fail(loss);
+    parts->checkpointer.give_up_newer();
     parts->suspended = false;
     work.lose_after(std::max(parts->checkpointer.newest().steps, work.kept()));
 }

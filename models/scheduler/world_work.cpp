@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/check.h"
+
 namespace railyard {
 
 void WorldWork::book(const Parts& parts, Category category, Duration time) {
@@ -99,6 +101,7 @@ void WorldWork::keep_held() {
 }
 
 void WorldWork::lose_after(std::int64_t steps) {
+    RY_CHECK(steps <= done_);
     if (const std::unique_ptr<Held> held = std::move(held_)) {
         run_.held += held->time;
         lose_partial(held->by, held->time);

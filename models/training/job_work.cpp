@@ -116,6 +116,7 @@ void JobWork::states_leave(const JobNodes::Slots& slots) {
 }
 
 Duration JobWork::lose_unsaved() {
+    if (saver_.saves()) saver_.give_up_newer();
     const Duration lost = book_.back_to(saver_.saves() ? saver_.newest().steps : 0);
     stages_.back_to(done());
     return lost;

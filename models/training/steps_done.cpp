@@ -16,6 +16,7 @@ void upload_changes(StepTime& step, Duration partial, bool uploads, Duration pen
 }
 
 void StepBook::keep(std::int64_t steps) {
+    RY_CHECK(steps <= done_);
     const std::int64_t kept = done_ - open_.count();
     open_.take_oldest(steps - kept, [&](const OpenSteps<Workers>::Done& done) {
         counts_.steps_kept += done.steps;
@@ -30,7 +31,7 @@ void StepBook::keep(std::int64_t steps) {
 }
 
 Duration StepBook::back_to(std::int64_t steps) {
-    RY_CHECK(steps >= 0);
+    RY_CHECK(steps >= 0 && steps <= done_);
     const std::int64_t lost = done_ - steps;
     counts_.steps_lost += lost;
     Duration time{};

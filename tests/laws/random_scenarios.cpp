@@ -154,7 +154,8 @@ void Trial::ledger_holds(const Scenario& s, const ReplicaResult& r) {
         }
     }
     const CheckpointOutcome& c = r.job.checkpoint;
-    if (c.stalls_ended > c.begun || c.to_stall_end > c.stall.total()) {
+    // What a storm holds up stands still in the storm's name.
+    if (c.stalls_ended > c.begun || c.to_stall_end > c.stall.total() + r.job.storm_stall) {
         fail("more stalls ended than began, or they took longer than all that waited");
     }
     for (const Metric& m : r.metrics) {
@@ -315,8 +316,8 @@ void Trial::storage_agrees() {
     // What the links between allow it prints apart.
     if (first.write.cap_wall == Wall::network) return;
     if (over_network ? first.place != Place::storage : !first.files) return;
-    const bool is_the_store = over_network || c.tiers.size() == 1;
-    if (!is_the_store || c.full_every > 1) return;
+    // A colder tier's uploads read from the store that the next save goes to.
+    if (c.tiers.size() > 1 || c.full_every > 1) return;
     const auto walls =
         over_network ? save_walls(*s, shared_store, write_caps(*s, store.limits, true))
                      : node_save_walls(*s, store.limits.client_write, store.limits.create_latency);
