@@ -300,9 +300,9 @@ inline void refuse_keys(Section& section, std::initializer_list<const char*> key
     }
 }
 inline void warn_of_keys(Section& section, std::initializer_list<const char*> keys,
-                         const std::string& message, const std::string& help = {}) {
+                         const std::string& message) {
     for (const char* key : keys) {
-        if (section.has(key)) section.warning(key, message, help);
+        if (section.has(key)) section.warning(key, message);
     }
 }
 

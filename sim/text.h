@@ -2,11 +2,14 @@
 // What several readers of text need.
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "sim/text.h"
 
 namespace railyard {
 
@@ -23,5 +26,11 @@ std::optional<double> real_value(std::string_view text);
 std::optional<std::chrono::sys_days> day_value(std::string_view text);
 // Seconds since 1970 of "2026-01-03T11:02:00", with a zone or without.
 std::optional<std::int64_t> time_value(std::string_view text);
+
+// What the value of an enumeration is called, of names in its order.
+template <class Names, class Enum>
+const auto& word_of(const Names& names, Enum value) {
+    return names[static_cast<std::size_t>(value)];
+}
 
 }  // namespace railyard

@@ -15,6 +15,7 @@
 #include "sim/cancel.h"
 #include "sim/check.h"
 #include "sim/parallel.h"
+#include "sim/text.h"
 
 namespace railyard {
 
@@ -58,8 +59,7 @@ void add_checkpoint_metrics(const Scenario& s, const CheckpointOutcome& c, Metri
         out.add("restore_" + name, seconds(c.restore[wall]));
     }
     for (std::size_t tier = 0; tier < c.tiers.size(); ++tier) {
-        const std::string place =
-            place_names()[static_cast<std::size_t>(s.job.checkpoint.tiers[tier].place)];
+        const std::string place = word_of(place_names, s.job.checkpoint.tiers[tier].place);
         const auto bytes = [&](const char* what, Bytes count) {
             out.add(fmt::format("{}_bytes_{}", place, what), static_cast<double>(count.count()));
         };

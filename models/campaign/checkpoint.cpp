@@ -9,6 +9,7 @@
 #include "models/campaign/store_traffic.h"
 #include "models/campaign/world_steps.h"
 #include "sim/integers.h"
+#include "sim/text.h"
 
 namespace railyard {
 
@@ -466,7 +467,7 @@ void CheckpointJoin::warn_of_late_copies(Duration interval) {
         interval = from_seconds(seconds(interval) * static_cast<double>(tier.every));
         const Duration copy = time_alone(tier, s_);
         if (copy <= interval) continue;
-        const std::string place = place_names()[static_cast<std::size_t>(tier.place)];
+        const std::string place = word_of(place_names, tier.place);
         checkpoint_.warning("tier",
                             fmt::format("{} takes {} for a copy, and one is due every {}", place,
                                         to_text(copy), to_text(interval)),
@@ -477,8 +478,7 @@ void CheckpointJoin::warn_of_late_copies(Duration interval) {
 void CheckpointJoin::settle_interval() {
     if (!checkpoint_.ok()) return;
     const Duration step = s_.job.step.duration();
-    if (keys_.interval_steps == 0)
-        s_.checkpoint_clock = interval_clocks()[static_cast<std::size_t>(keys_.clock)];
+    if (keys_.interval_steps == 0) s_.checkpoint_clock = word_of(interval_clocks, keys_.clock);
     if (keys_.interval_steps > 0) {
         if (keys_.clock == IntervalClock::wall) {
             checkpoint_.error("clock",

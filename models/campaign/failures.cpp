@@ -225,7 +225,7 @@ void FailureReader::add_cause(Section& section, const CauseSpec& spec) {
     }
     if (!section.describing()) {
         std::vector<FailureDomains>& all = s_.nodes.domains;
-        all.resize(domain_kind_names().size());
+        all.resize(domain_kind_names.size());
         FailureDomains& domains = all[static_cast<std::size_t>(cause.domain)];
         if (cause.domain != DomainKind::node && domains.count() == 0) {
             domains = domains_of(cause.domain, s_, section);
@@ -311,7 +311,7 @@ void FailureReader::read() {
         s_.of_another_cluster = true;
     }
     const CauseContext context{s_.job.gpus_per_node, s_.job.nodes, s_.world != nullptr,
-                               top_.has("cost"),     part_names(), network_part_kinds()};
+                               top_.has("cost"),     part_names,   network_part_kinds};
     for (Section& section :
          failures.sections("cause", "A cause of failure, besides the profile's")) {
         add_cause(section, read_cause(section, catalogue_, context));

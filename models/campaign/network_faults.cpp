@@ -87,10 +87,7 @@ constexpr int cable_kind = 0;  // each other kind is the level of its switches, 
 
 }  // namespace
 
-const std::vector<std::string>& network_part_kinds() {
-    static const std::vector<std::string> names = {"cable", "nic", "leaf", "spine", "core"};
-    return names;
-}
+const std::vector<std::string> network_part_kinds = {"cable", "nic", "leaf", "spine", "core"};
 
 void add_network_cause(Section& section, const FailureCause& cause, std::size_t kind, double speed,
                        Scenario& s) {
@@ -111,7 +108,7 @@ void add_network_cause(Section& section, const FailureCause& cause, std::size_t 
     }
     if (out.parts.empty()) {
         section.error("network_part",
-                      fmt::format("the compute network has no {}", network_part_kinds()[kind]));
+                      fmt::format("the compute network has no {}", network_part_kinds[kind]));
         return;
     }
     s.network_faults.causes.push_back(std::move(out));

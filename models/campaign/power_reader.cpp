@@ -154,7 +154,7 @@ void PowerReader::add_causes() {
         cause.reset_time = out;
         cause.domain = domain;
         s_.causes.push_back(cause);
-        s_.nodes.domains.resize(domain_kind_names().size());
+        s_.nodes.domains.resize(domain_kind_names.size());
         FailureDomains& domains = s_.nodes.domains[static_cast<std::size_t>(domain)];
         domains = FailureDomains::runs(s_.nodes.nodes, nodes);
         return domains.count();

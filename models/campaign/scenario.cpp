@@ -12,6 +12,7 @@
 #include "models/campaign/phases.h"
 #include "models/campaign/power_reader.h"
 #include "models/campaign/sections.h"
+#include "sim/text.h"
 
 namespace railyard {
 
@@ -185,7 +186,7 @@ Scenario ScenarioReader::read() {
 void ScenarioReader::read_catalogue() {
     Section catalogue = top_.section("catalogue");
     catalogue.choose(
-        "values", s_.values, value_choice_names(),
+        "values", s_.values, value_choice_names,
         "Which number counts where the seed guides and the corrected catalogue differ");
     catalogue.finish();
     const Value* overrides = top_.open_table(
@@ -282,8 +283,8 @@ void ScenarioReader::read_work() {
         read_job(top_.section("jobs").sections("kind", "Jobs that are alike").front());
     }
     const bool objects = s_.world ? s_.world->uses_objects : uses_object_store(s_);
-    if (top_.has("object_store") && !objects) {
-        top_.warning("object_store", "has no effect: no job saves or reads there");
+    if (!objects) {
+        warn_of_keys(top_, {"object_store"}, "has no effect: no job saves or reads there");
     }
     s_.neighbours = read_neighbours(top_, s_.stores[shared_store], s_.job.nodes, s_.fair_by_job);
     if (!s_.world || top_.describing()) read_maintenance(top_, s_.job.maintenance);
@@ -360,7 +361,7 @@ void ScenarioReader::read_run() {
              {.bound = Bound::positive});
     run.no_effect(outline_.without_steps());
     run.choose(
-        "fidelity", s_.fidelity, fidelity_names(),
+        "fidelity", s_.fidelity, fidelity_names,
         "How the network enters a step: an ideal one between the nodes' NICs, flows that share "
         "the links of [fabric.compute], or its packets");
     run.no_effect("");
@@ -387,14 +388,13 @@ void ScenarioReader::read_network_draws(Section& run) {
                   fmt::format("expected at most {}, found {}", most, s_.network_draws));
         s_.network_draws = 1;
     }
-    if (run.has("network_draws") && s_.fidelity == Fidelity::analytic &&
-        !has(changes_.without, LossCause::network)) {
-        run.warning("network_draws", "has no effect with run.fidelity = \"analytic\"");
+    if (s_.fidelity == Fidelity::analytic && !has(changes_.without, LossCause::network)) {
+        warn_of_keys(run, {"network_draws"}, "has no effect with run.fidelity = \"analytic\"");
     }
-    if (run.has("network_draws") && s_.fidelity == Fidelity::packet && top_.has("scheduler")) {
-        run.warning("network_draws",
-                    "has no effect on many jobs with run.fidelity = \"packet\": their packets are "
-                    "measured once");
+    if (s_.fidelity == Fidelity::packet && top_.has("scheduler")) {
+        warn_of_keys(run, {"network_draws"},
+                     "has no effect on many jobs with run.fidelity = \"packet\": their packets are "
+                     "measured once");
     }
     if (changes_.one_draw) s_.network_draws = 1;
 }
@@ -451,7 +451,7 @@ void ScenarioReader::read_cluster() {
 void ScenarioReader::read_fault(Section& section) {
     PartFault fault;
     section.choose(
-        "part", fault.part, part_names(),
+        "part", fault.part, part_names,
         "gpu: its clocks; nvlink: its lanes; pcie: its lanes; nic: a NIC's rate; hbm: the "
         "bandwidth of a GPU's memory");
     section.read("node", fault.node, "Which node, counted from 0", {.bound = Bound::non_negative});
@@ -595,8 +595,9 @@ void ScenarioReader::read_trace(Section& job) {
     }
     if (changes_.plan) s_.trace.reset();
     if (!s_.trace) return;
-    if (job.has("software") && s_.trace->modelled == 0) {
-        job.warning("software", "has no effect beside job.trace: its kernels have their times");
+    if (s_.trace->modelled == 0) {
+        warn_of_keys(job, {"software"},
+                     "has no effect beside job.trace: its kernels have their times");
     }
     const bool memory_known =
         std::ranges::any_of(s_.trace->tasks, [](const TraceTask& task) { return task.bytes > 0; });
@@ -860,18 +861,12 @@ std::string network_text(const Scenario& s) {
     if (s.fidelity == Fidelity::analytic) return "an ideal network";
     return fmt::format("{} on {} ({})", s.fidelity == Fidelity::packet ? "packets" : "flows",
                        s.networks[0].topology.spec().kind,
-                       routing_names()[static_cast<std::size_t>(s.networks[0].routing.policy)]);
+                       word_of(routing_names, s.networks[0].routing.policy));
 }
 
-const std::vector<std::string>& value_choice_names() {
-    static const std::vector<std::string> names = {"corrected", "seed"};
-    return names;
-}
+const std::vector<std::string> value_choice_names = {"corrected", "seed"};
 
-const std::vector<std::string>& fidelity_names() {
-    static const std::vector<std::string> names = {"analytic", "flow", "packet"};
-    return names;
-}
+const std::vector<std::string> fidelity_names = {"analytic", "flow", "packet"};
 
 std::vector<SchemaRow> scenario_schema() {
     std::vector<SchemaRow> rows;

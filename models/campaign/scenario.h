@@ -20,8 +20,8 @@ namespace railyard {
 
 // The network model that steps are computed with.
 enum class Fidelity : std::uint8_t { analytic, flow, packet };
-const std::vector<std::string>& fidelity_names();
-const std::vector<std::string>& value_choice_names();  // in the order of ValueChoice
+extern const std::vector<std::string> fidelity_names;
+extern const std::vector<std::string> value_choice_names;  // in the order of ValueChoice
 
 struct WorldScenario;
 

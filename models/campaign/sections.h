@@ -65,7 +65,7 @@ void read_injections(Section& top, Catalogue& catalogue, Scenario& scenario);
 void leave_out_failures(Scenario& scenario);
 
 // What a cause can strike: all cables between switches, or all NICs, leaves, spines or core switches.
-const std::vector<std::string>& network_part_kinds();
+extern const std::vector<std::string> network_part_kinds;
 // A [[failures.cause]] of this kind of parts, which a sound network has; its parts have `speed` left.
 void add_network_cause(Section& section, const FailureCause& cause, std::size_t kind, double speed,
                        Scenario& scenario);

@@ -393,48 +393,6 @@ Quantity Catalogue::quantity(std::string_view kind, std::string_view name, std::
         .value_or(Quantity::one(dimension));
 }
 
-Duration Catalogue::time(std::string_view kind, std::string_view name, std::string_view key) {
-    return Duration(quantity(kind, name, key, Dimension::time).integer.value_or(1));
-}
-Bytes Catalogue::data(std::string_view kind, std::string_view name, std::string_view key) {
-    return Bytes::of(quantity(kind, name, key, Dimension::data).integer.value_or(1));
-}
-Bandwidth Catalogue::bandwidth(std::string_view kind, std::string_view name, std::string_view key) {
-    return Bandwidth::bits_per_second(
-        quantity(kind, name, key, Dimension::bandwidth).integer.value_or(1));
-}
-Flops Catalogue::compute(std::string_view kind, std::string_view name, std::string_view key) {
-    return {quantity(kind, name, key, Dimension::compute).value};
-}
-Rate Catalogue::rate(std::string_view kind, std::string_view name, std::string_view key) {
-    return {quantity(kind, name, key, Dimension::rate).value};
-}
-
-double Catalogue::delay_per_metre(std::string_view kind, std::string_view name,
-                                  std::string_view key) {
-    return quantity(kind, name, key, Dimension::delay_per_length).value;
-}
-
-Metres Catalogue::metres(std::string_view kind, std::string_view name, std::string_view key) {
-    return {quantity(kind, name, key, Dimension::length).value};
-}
-double Catalogue::metres_per_second(std::string_view kind, std::string_view name,
-                                    std::string_view key) {
-    return quantity(kind, name, key, Dimension::speed).value;
-}
-Watts Catalogue::power(std::string_view kind, std::string_view name, std::string_view key) {
-    return {quantity(kind, name, key, Dimension::power).value};
-}
-Celsius Catalogue::temperature(std::string_view kind, std::string_view name, std::string_view key) {
-    return {quantity(kind, name, key, Dimension::temperature).value};
-}
-KelvinPerWatt Catalogue::thermal_resistance(std::string_view kind, std::string_view name,
-                                            std::string_view key) {
-    return {quantity(kind, name, key, Dimension::thermal_resistance).value};
-}
-double Catalogue::price(std::string_view kind, std::string_view name, std::string_view key) {
-    return quantity(kind, name, key, Dimension::price).value;
-}
 double Catalogue::number(std::string_view kind, std::string_view name, std::string_view key,
                          std::optional<double> otherwise) {
     if (otherwise && !has(kind, name, key)) return *otherwise;

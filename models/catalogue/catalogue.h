@@ -73,21 +73,46 @@ class Catalogue {
 
     // Each of these needs an entry that has the key, or is told what it is `otherwise`: a missing one is a
     // programmer's error. Where the scenario's own entry lacks it that is said, by ScenarioError.
-    Duration time(std::string_view kind, std::string_view name, std::string_view key);
-    Bytes data(std::string_view kind, std::string_view name, std::string_view key);
-    Bandwidth bandwidth(std::string_view kind, std::string_view name, std::string_view key);
-    Flops compute(std::string_view kind, std::string_view name, std::string_view key);
-    Rate rate(std::string_view kind, std::string_view name, std::string_view key);
+    Duration time(std::string_view kind, std::string_view name, std::string_view key) {
+        return Duration(quantity(kind, name, key, Dimension::time).integer.value_or(1));
+    }
+    Bytes data(std::string_view kind, std::string_view name, std::string_view key) {
+        return Bytes::of(quantity(kind, name, key, Dimension::data).integer.value_or(1));
+    }
+    Bandwidth bandwidth(std::string_view kind, std::string_view name, std::string_view key) {
+        return Bandwidth::bits_per_second(
+            quantity(kind, name, key, Dimension::bandwidth).integer.value_or(1));
+    }
+    Flops compute(std::string_view kind, std::string_view name, std::string_view key) {
+        return {quantity(kind, name, key, Dimension::compute).value};
+    }
+    Rate rate(std::string_view kind, std::string_view name, std::string_view key) {
+        return {quantity(kind, name, key, Dimension::rate).value};
+    }
     // Seconds per metre.
-    double delay_per_metre(std::string_view kind, std::string_view name, std::string_view key);
-    Metres metres(std::string_view kind, std::string_view name, std::string_view key);
-    double metres_per_second(std::string_view kind, std::string_view name, std::string_view key);
-    Watts power(std::string_view kind, std::string_view name, std::string_view key);
-    Celsius temperature(std::string_view kind, std::string_view name, std::string_view key);
+    double delay_per_metre(std::string_view kind, std::string_view name, std::string_view key) {
+        return quantity(kind, name, key, Dimension::delay_per_length).value;
+    }
+    Metres metres(std::string_view kind, std::string_view name, std::string_view key) {
+        return {quantity(kind, name, key, Dimension::length).value};
+    }
+    double metres_per_second(std::string_view kind, std::string_view name, std::string_view key) {
+        return quantity(kind, name, key, Dimension::speed).value;
+    }
+    Watts power(std::string_view kind, std::string_view name, std::string_view key) {
+        return {quantity(kind, name, key, Dimension::power).value};
+    }
+    Celsius temperature(std::string_view kind, std::string_view name, std::string_view key) {
+        return {quantity(kind, name, key, Dimension::temperature).value};
+    }
     KelvinPerWatt thermal_resistance(std::string_view kind, std::string_view name,
-                                     std::string_view key);
+                                     std::string_view key) {
+        return {quantity(kind, name, key, Dimension::thermal_resistance).value};
+    }
     // In USD, for what the value is written per: GB, 1000 requests.
-    double price(std::string_view kind, std::string_view name, std::string_view key);
+    double price(std::string_view kind, std::string_view name, std::string_view key) {
+        return quantity(kind, name, key, Dimension::price).value;
+    }
     double number(std::string_view kind, std::string_view name, std::string_view key,
                   std::optional<double> otherwise = {});
     // A number or a quantity in the base unit of its dimension, with its range; an estimate without one has

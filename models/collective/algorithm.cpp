@@ -2,23 +2,13 @@
 
 namespace railyard {
 
-const std::vector<std::string>& collective_names() {
-    static const std::vector<std::string> names = {"all_reduce", "all_gather", "reduce_scatter",
-                                                   "all_to_all", "broadcast",  "reduce",
-                                                   "send_recv"};
-    return names;
-}
+const std::vector<std::string> collective_names = {
+    "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "reduce", "send_recv"};
 
-const std::vector<std::string>& algorithm_names() {
-    static const std::vector<std::string> names = {"ring",           "tree", "nvls",    "nvls_tree",
-                                                   "collnet_direct", "pat",  "pairwise"};
-    return names;
-}
+const std::vector<std::string> algorithm_names = {"ring",           "tree", "nvls",    "nvls_tree",
+                                                  "collnet_direct", "pat",  "pairwise"};
 
-const std::vector<std::string>& protocol_names() {
-    static const std::vector<std::string> names = {"ll", "ll128", "simple"};
-    return names;
-}
+const std::vector<std::string> protocol_names = {"ll", "ll128", "simple"};
 
 double bus_factor(Collective collective, std::int64_t ranks) {
     const double n = static_cast<double>(ranks);

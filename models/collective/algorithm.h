@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/text.h"
+
 namespace railyard {
 
 enum class Collective : std::uint8_t {
@@ -32,17 +34,17 @@ enum class Algorithm : std::uint8_t {
 enum class Protocol : std::uint8_t { ll, ll128, simple };
 
 // In the order of the enums.
-const std::vector<std::string>& collective_names();
-const std::vector<std::string>& algorithm_names();
-const std::vector<std::string>& protocol_names();
+extern const std::vector<std::string> collective_names;
+extern const std::vector<std::string> algorithm_names;
+extern const std::vector<std::string> protocol_names;
 inline const std::string& to_text(Collective c) {
-    return collective_names()[static_cast<std::size_t>(c)];
+    return word_of(collective_names, c);
 }
 inline const std::string& to_text(Algorithm a) {
-    return algorithm_names()[static_cast<std::size_t>(a)];
+    return word_of(algorithm_names, a);
 }
 inline const std::string& to_text(Protocol p) {
-    return protocol_names()[static_cast<std::size_t>(p)];
+    return word_of(protocol_names, p);
 }
 
 // What nccl-tests multiplies size / time with, so that the result of every collective and number of

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/text.h"
+
 namespace railyard {
 
 enum class NetworkKind : std::uint8_t {
@@ -16,13 +18,10 @@ enum class NetworkKind : std::uint8_t {
     efa,             // AWS: packets in any order over many paths (SRD), drop-tail
 };
 // Names of fabric.*.kind, in the order of the enum.
-inline const std::vector<std::string>& network_kinds() {
-    static const std::vector<std::string> names = {"infiniband", "roce", "tcp", "ultra_ethernet",
-                                                   "efa"};
-    return names;
-}
+inline const std::vector<std::string> network_kinds = {"infiniband", "roce", "tcp",
+                                                       "ultra_ethernet", "efa"};
 inline const std::string& to_text(NetworkKind kind) {
-    return network_kinds()[static_cast<std::size_t>(kind)];
+    return word_of(network_kinds, kind);
 }
 
 // Whether NICs take packets in any order, and a loss is known by what comes back or does not.

@@ -10,6 +10,7 @@
 
 #include "models/fabric/packet_reader.h"
 #include "models/fabric/places.h"
+#include "sim/text.h"
 
 namespace railyard {
 
@@ -168,7 +169,7 @@ void NetworkReader::read_routing(Section& section, ClusterNetwork& network) {
                                   : network.infiniband() && network.spec.leaf.adaptive_routing
                                       ? Routing::adaptive
                                       : Routing::ecmp);
-    section.choose("routing", policy, routing_names(),
+    section.choose("routing", policy, routing_names,
                    "How flows choose among equal paths; adaptive by default on InfiniBand switches "
                    "that can, entropy on Ultra Ethernet and EFA");
     routing.policy = static_cast<Routing>(policy);
@@ -244,27 +245,23 @@ void NetworkReader::count_values(Section& section, ClusterNetwork& network) cons
 
 // Keys that nothing in a network of this shape, or with this routing, asks for.
 void NetworkReader::warn_of_idle_keys(Section& section, const ClusterNetwork& network) {
-    const auto idle = [&](std::initializer_list<const char*> keys, const std::string& why) {
-        for (const char* key : keys) {
-            if (section.has(key)) section.warning(key, fmt::format("has no effect with {}", why));
-        }
-    };
     const std::string& kind = network.spec.kind;
-    const std::string shape = fmt::format("topology = \"{}\"", kind);
+    const std::string of_shape = fmt::format("has no effect with topology = \"{}\"", kind);
     if (kind == "single_switch" || kind == "custom") {
-        idle({"tiers", "oversubscription", "spine_oversubscription", "nodes_per_leaf", "spine",
-              "core"},
-             shape);
+        warn_of_keys(section,
+                     {"tiers", "oversubscription", "spine_oversubscription", "nodes_per_leaf",
+                      "spine", "core"},
+                     of_shape);
     }
     const Routing policy = network.routing.policy;
-    const std::string routing =
-        fmt::format("routing = \"{}\"", routing_names()[static_cast<std::size_t>(policy)]);
+    const std::string of_routing =
+        fmt::format("has no effect with routing = \"{}\"", word_of(routing_names, policy));
     const bool sprays = policy == Routing::spray || policy == Routing::random_spray ||
                         (policy == Routing::entropy && network.few_values == 0);
     // On the packet scale each queue pair has a rate and a recovery of its own.
-    if (sprays && !context_.packets) idle({"queue_pairs"}, routing);
+    if (sprays && !context_.packets) warn_of_keys(section, {"queue_pairs"}, of_routing);
     if (sprays || policy == Routing::destination) {
-        idle({"hash_seed", "hash_polarized"}, routing);
+        warn_of_keys(section, {"hash_seed", "hash_polarized"}, of_routing);
     }
 }
 
@@ -491,7 +488,7 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
     network.given = section.present();
     if (kind) {
         section.choose(
-            "kind", *kind, network_kinds(),
+            "kind", *kind, network_kinds,
             "The network's technology: which switches, routing and in-network reduction there are");
     }
     if (kind) network.kind = static_cast<NetworkKind>(*kind);

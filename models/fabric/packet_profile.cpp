@@ -112,10 +112,7 @@ std::vector<LinkId> links_into(const Topology& topology, VertexId at) {
 
 }  // namespace
 
-const std::vector<std::string>& flow_control_names() {
-    static const std::vector<std::string> names = {"none", "pfc", "credits"};
-    return names;
-}
+const std::vector<std::string> flow_control_names = {"none", "pfc", "credits"};
 
 EcnProfile EcnRule::at(Bandwidth rate) const {
     const double scale =

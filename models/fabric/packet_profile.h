@@ -12,7 +12,7 @@
 namespace railyard {
 
 // In the order of FlowControl.
-const std::vector<std::string>& flow_control_names();
+extern const std::vector<std::string> flow_control_names;
 
 // Marking thresholds, the same for all queues or growing with their link's rate.
 struct EcnRule {

@@ -15,15 +15,9 @@ namespace railyard {
 
 namespace {
 
-const std::vector<std::string>& action_names() {
-    static const std::vector<std::string> names = {"none", "drop", "forward", "alert"};
-    return names;
-}
+const std::vector<std::string> action_names = {"none", "drop", "forward", "alert"};
 
-const std::vector<std::string>& recovery_names() {
-    static const std::vector<std::string> names = {"go_back_n", "selective_repeat"};
-    return names;
-}
+const std::vector<std::string> recovery_names = {"go_back_n", "selective_repeat"};
 
 // No headroom would mean no PFC.
 void refuse_none(Section& section, std::optional<Bytes>& headroom, const char* help) {
@@ -49,35 +43,16 @@ std::vector<std::string> entropy_names() {
     return names;
 }
 
-FlowControl flow_control_of(NetworkKind kind) {
-    switch (kind) {
-        case NetworkKind::infiniband:
-            return FlowControl::credits;
-        case NetworkKind::roce:
-            return FlowControl::pfc;
-        case NetworkKind::tcp:
-        case NetworkKind::ultra_ethernet:
-        case NetworkKind::efa:
-            break;
-    }
-    return FlowControl::none;
-}
-
-const char* control_of(NetworkKind kind) {
-    switch (kind) {
-        case NetworkKind::infiniband:
-            break;
-        case NetworkKind::roce:
-            return "dcqcn";
-        case NetworkKind::tcp:
-            return "tcp";
-        case NetworkKind::ultra_ethernet:
-            return "nscc";
-        case NetworkKind::efa:
-            return "srd";
-    }
-    return "none";
-}
+// What a network does where the scenario does not say, in the order of NetworkKind.
+struct Habits {
+    FlowControl flow_control;
+    const char* congestion_control;
+};
+constexpr Habits habits[] = {{FlowControl::credits, "none"},
+                             {FlowControl::pfc, "dcqcn"},
+                             {FlowControl::none, "tcp"},
+                             {FlowControl::none, "nscc"},
+                             {FlowControl::none, "srd"}};
 
 // "leaf-0 (sn5400_spectrum4), like spine-0": one message for all kinds of switches that have a problem.
 std::string names_of(const Topology& topology, const std::vector<BufferPlan>& plans) {
@@ -120,7 +95,7 @@ void warn_of_far_sites(Section& network, const Topology& topology, Bytes vl_buff
 PacketKeys::PacketKeys(Section& network, NetworkKind kind, std::optional<Routing> routing)
     : network_(network),
       kind_(kind),
-      flow_control_(flow_control_of(kind)),
+      flow_control_(word_of(habits, kind).flow_control),
       routing_given_(routing.has_value()),
       routing_(routing.value_or(Routing::ecmp)) {
     network.read("mtu", mtu_, "Payload of a full packet",
@@ -211,7 +186,7 @@ void PacketKeys::read_ecn_keys(Section& ecn) {
 }
 
 void PacketKeys::read_congestion(Section& congestion) {
-    control_ = control_of(kind_);
+    control_ = word_of(habits, kind_).congestion_control;
     congestion.name(
         "control", control_, congestion_names(), "a congestion control",
         "What senders make of marks and acknowledgements",
@@ -277,11 +252,11 @@ void PacketKeys::read_watchdog_keys(Section& watchdog) {
     watchdog.read("drops_arrivals", drops_arrivals_,
                   "action = \"drop\" also drops what comes in by that port in that class");
     std::string action;
-    watchdog.name("action", action, action_names(), "an action",
+    watchdog.name("action", action, action_names, "an action",
                   "What it does with the queue: none, drop, forward or alert",
                   {.otherwise = "the profile's"});
-    const auto at = std::ranges::find(action_names(), action);
-    if (at != action_names().end()) action_ = static_cast<int>(at - action_names().begin());
+    const auto at = std::ranges::find(action_names, action);
+    if (at != action_names.end()) action_ = static_cast<int>(at - action_names.begin());
     watchdog.finish();
 }
 
@@ -316,7 +291,7 @@ void PacketKeys::read_transport(Section& transport) {
                    {.bound = Bound::count, .otherwise = "from the catalogue"});
     int recovery = 0;
     transport.choose(
-        "recovery", recovery, recovery_names(),
+        "recovery", recovery, recovery_names,
         "What is sent again after a loss; by default what is missing where packets may "
         "overtake each other, and with TCP");
     if (transport.has("recovery")) recovery_ = recovery;
@@ -525,8 +500,9 @@ void PacketReader::warn_of_idle_tables() {
     };
     idle(*pfc_, pfc, "RoCE has priority flow control");
     Section sites = network_.section("sites");
-    if (sites.has("lossless") && !(pfc && pfc_enabled_)) {
-        sites.warning("lossless", "has no effect: only RoCE with priority flow control has pauses");
+    if (!(pfc && pfc_enabled_)) {
+        warn_of_keys(sites, {"lossless"},
+                     "has no effect: only RoCE with priority flow control has pauses");
     }
     idle(*watchdog_, pfc && pfc_enabled_, "priority flow control has a watchdog");
     idle(*credits_, credits, "InfiniBand has credits");

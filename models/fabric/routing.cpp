@@ -40,11 +40,8 @@ void merge_usages(std::vector<Usage>& usages, std::size_t first) {
     usages.resize(kept);
 }
 
-const std::vector<std::string>& routing_names() {
-    static const std::vector<std::string> names = {"destination",  "ecmp",    "adaptive", "spray",
-                                                   "random_spray", "flowlet", "entropy"};
-    return names;
-}
+const std::vector<std::string> routing_names = {"destination",  "ecmp",    "adaptive", "spray",
+                                                "random_spray", "flowlet", "entropy"};
 
 Router::Router(const Topology& topology, RoutingSpec spec)
     : topology_(topology), spec_(spec), paths_(topology) {

@@ -34,7 +34,7 @@ enum class Routing : std::uint8_t {
               // least loaded at each switch when it started
     entropy,  // by a hash of what each packet carries, which its sender chooses (Ultra Ethernet)
 };
-const std::vector<std::string>& routing_names();
+extern const std::vector<std::string> routing_names;
 // A hash decides something.
 constexpr bool hashes(Routing policy) {
     return policy == Routing::ecmp || policy == Routing::flowlet;

@@ -6,6 +6,7 @@
 #include "models/fabric/packet_limits.h"
 #include "models/fabric/places.h"
 #include "models/fabric/window_reader.h"
+#include "sim/text.h"
 
 namespace railyard {
 
@@ -77,16 +78,13 @@ bool slow_twice(const std::vector<FaultSpec>& faults, const FaultSpec& fault) {
 
 }  // namespace
 
-const std::vector<std::string>& window_fault_names() {
-    static const std::vector<std::string> names = {"pause", "slow_receiver", "link_down",
-                                                   "bit_errors"};
-    return names;
-}
+const std::vector<std::string> window_fault_names = {"pause", "slow_receiver", "link_down",
+                                                     "bit_errors"};
 
 namespace {
 
 const std::string& name_of(WindowFault::Kind kind) {
-    return window_fault_names()[static_cast<std::size_t>(kind)];
+    return word_of(window_fault_names, kind);
 }
 
 // Each kind says where it is in its own way.
@@ -137,7 +135,7 @@ std::optional<FaultSpec> read_window_fault(Section& section,
                                            const std::vector<ClusterNetwork>& networks) {
     FaultSpec out;
     WindowFault& fault = out.fault;
-    section.choose("kind", fault.kind, window_fault_names(), "What goes wrong");
+    section.choose("kind", fault.kind, window_fault_names, "What goes wrong");
     Place place;
     section.read("nic", place.nic, "Which NIC: node-3.nic-0",
                  {.otherwise = "from and to name a cable"});

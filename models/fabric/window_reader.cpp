@@ -7,6 +7,7 @@
 
 #include "models/fabric/packet_limits.h"
 #include "models/fabric/routing.h"
+#include "sim/text.h"
 
 namespace railyard {
 
@@ -122,8 +123,7 @@ void check_rails(Section& section, const TrafficSpec& traffic, const WindowConte
         section.error(
             traffic.kind == WindowTraffic::file ? "path" : "kind",
             fmt::format("{}: {}: with topology = \"rail_only\" a NIC reaches its own rail alone",
-                        window_traffic_names()[static_cast<std::size_t>(traffic.kind)],
-                        pair.what()),
+                        word_of(window_traffic_names, traffic.kind), pair.what()),
             "\"ring\" or \"all_to_all\", which stay on their rails, or "
             "fabric.compute.topology = \"rail_optimized\"");
     }

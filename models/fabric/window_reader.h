@@ -26,7 +26,7 @@ std::optional<WindowRoute> read_window_route(Section& section,
                                              const std::vector<ClusterNetwork>& networks);
 
 // What goes wrong in a packet window, at which NIC or cable.
-const std::vector<std::string>& window_fault_names();  // in the order of WindowFault::Kind
+extern const std::vector<std::string> window_fault_names;  // in the order of WindowFault::Kind
 
 struct FaultSpec {
     std::string network;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/fabric/packet_limits.h"
+#include "sim/text.h"
 
 namespace railyard {
 
@@ -61,7 +62,7 @@ Bytes largest(const TrafficSpec& t) {
 // What its network can't take, or will not notice.
 void check_traffic(Section& section, const TrafficSpec& t, const WindowContext& context) {
     const ClusterNetwork* network = network_of(t, context);
-    const std::string& name = window_traffic_names()[static_cast<std::size_t>(t.kind)];
+    const std::string& name = word_of(window_traffic_names, t.kind);
     if (network == nullptr) {
         section.error(
             "kind", fmt::format("{}: there is no network between nodes and storage servers", name),
@@ -125,11 +126,8 @@ void read_listed(Section& section, const std::string& path, const WindowContext&
 
 }  // namespace
 
-const std::vector<std::string>& window_traffic_names() {
-    static const std::vector<std::string> names = {"ring",  "all_to_all", "permutation", "incast",
-                                                   "sharp", "checkpoint", "restore",     "file"};
-    return names;
-}
+const std::vector<std::string> window_traffic_names = {
+    "ring", "all_to_all", "permutation", "incast", "sharp", "checkpoint", "restore", "file"};
 
 bool on_storage(WindowTraffic kind) {
     return kind == WindowTraffic::checkpoint || kind == WindowTraffic::restore;
@@ -157,7 +155,7 @@ TrafficSpec default_window_traffic() {
 
 TrafficSpec read_window_traffic(Section& section, const WindowContext& context) {
     TrafficSpec t = default_window_traffic();
-    section.choose("kind", t.kind, window_traffic_names(), "What the job's nodes send");
+    section.choose("kind", t.kind, window_traffic_names, "What the job's nodes send");
     section.read("bytes", t.bytes, "Bytes of each flow; of each node for checkpoint and restore",
                  {.bound = Bound::positive});
     section.read("steps", t.steps, "Pieces that each NIC sends on, of ring and sharp",
@@ -182,9 +180,8 @@ TrafficSpec read_window_traffic(Section& section, const WindowContext& context) 
     read_listed(section, path, context, t);
     const auto idle = [&](const char* key, bool used) {
         if (section.has(key) && !used) {
-            section.warning(key,
-                            fmt::format("has no effect with kind = \"{}\"",
-                                        window_traffic_names()[static_cast<std::size_t>(t.kind)]));
+            section.warning(key, fmt::format("has no effect with kind = \"{}\"",
+                                             word_of(window_traffic_names, t.kind)));
         }
     };
     idle("bytes", t.kind != WindowTraffic::file);

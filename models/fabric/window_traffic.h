@@ -20,7 +20,7 @@ enum class WindowTraffic : std::uint8_t {
     restore,      // and back
     file,         // what a file lists
 };
-const std::vector<std::string>& window_traffic_names();
+extern const std::vector<std::string> window_traffic_names;
 struct TrafficSpec {
     WindowTraffic kind = WindowTraffic::ring;
     Bytes bytes;               // of each flow; of a node's checkpoint

@@ -1,22 +1,17 @@
 #include "models/facility/cooling.h"
 
+#include "sim/text.h"
+
 namespace railyard {
 
-const std::vector<std::string>& cooling_names() {
-    static const std::vector<std::string> names = {"air", "rear_door", "direct_liquid",
-                                                   "immersion"};
-    return names;
-}
+const std::vector<std::string> cooling_names = {"air", "rear_door", "direct_liquid", "immersion"};
 
-const std::vector<std::string>& cooling_docs() {
-    static const std::vector<std::string> docs = {
-        "fans, aisles and room units", "fans in the nodes, a water coil in the rack's door",
-        "cold plates on GPUs and CPUs, fans for the rest", "nodes in a tank of fluid"};
-    return docs;
-}
+const std::vector<std::string> cooling_docs = {
+    "fans, aisles and room units", "fans in the nodes, a water coil in the rack's door",
+    "cold plates on GPUs and CPUs, fans for the rest", "nodes in a tank of fluid"};
 
 Cooling read_cooling(Catalogue& c, CoolingKind kind, Watts gpu_max) {
-    const std::string& name = cooling_names()[static_cast<std::size_t>(kind)];
+    const std::string& name = word_of(cooling_names, kind);
     Cooling out;
     out.kind = kind;
     out.rack_power_max = c.power("cooling", name, "rack_power_max");

@@ -9,8 +9,8 @@
 namespace railyard {
 
 enum class CoolingKind : std::uint8_t { air, rear_door, direct_liquid, immersion };
-const std::vector<std::string>& cooling_names();  // in order; as the catalogue spells them
-const std::vector<std::string>& cooling_docs();
+extern const std::vector<std::string> cooling_names;  // in order; as the catalogue spells them
+extern const std::vector<std::string> cooling_docs;
 
 struct Cooling {
     CoolingKind kind = CoolingKind::air;

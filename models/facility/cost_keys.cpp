@@ -80,8 +80,8 @@ Tenancy read_tenancy(Section& cost) {
     if (out.tenure != Tenure::reserved && term) {
         cost.warning("term", "has no effect unless GPUs are reserved");
     }
-    if (out.tenure != Tenure::reserved && cost.has("early_end")) {
-        cost.warning("early_end", "has no effect unless GPUs are reserved");
+    if (out.tenure != Tenure::reserved) {
+        warn_of_keys(cost, {"early_end"}, "has no effect unless GPUs are reserved");
     }
     out.term = term.value_or(Duration{});
     return out;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/text.h"
+
 namespace railyard {
 
 namespace {
@@ -44,7 +46,7 @@ PowerKeys PowerKeysReader::read(Section& top, PowerSections& sections) {
     // Cooling first: how much of a node's heat its fans move.
     int kind = static_cast<int>(cooling_of_node(c, nodes_.name));
     sections.facility.choose(
-        "cooling", kind, cooling_names(),
+        "cooling", kind, cooling_names,
         "What carries the racks' heat away; without the key: what the node needs");
     const Watts gpu_max = c.power("gpu", nodes_.spec.gpu, "max_power");
     p_.cooling = read_cooling(c, static_cast<CoolingKind>(kind), gpu_max);
@@ -93,7 +95,7 @@ void PowerKeysReader::read_power(Section& power) {
     power.read("supply_rating", node.supply_rating, "What one of them delivers",
                {.bound = Bound::positive, .otherwise = "the node's, from the catalogue"});
     int redundancy = 1;
-    power.choose("redundancy", redundancy, power_redundancies(),
+    power.choose("redundancy", redundancy, power_redundancies,
                  "n: all supplies are needed; n+1: one may be lost; 2n: half of them; without the "
                  "key: as the node's entry has it");
     if (power.has("redundancy") || power.has("supplies")) {
@@ -106,7 +108,7 @@ void PowerKeysReader::read_power(Section& power) {
                "What the site may draw at the meter: nodes, network, storage, cooling",
                {.bound = Bound::positive, .otherwise = "not given: as much as they draw"});
     power.choose(
-        "over_budget", p_.over_budget, over_budget_names(),
+        "over_budget", p_.over_budget, over_budget_names,
         "throttle: all GPUs' clocks stay low enough for all nodes to compute at once; hold: jobs "
         "wait until there is power for them");
     if (power.has("over_budget") && !power.has("budget")) {
@@ -230,7 +232,7 @@ void PowerKeysReader::check_supplies(Section& power) {
 void PowerKeysReader::check_racks(Section& facility) {
     if (!p_.facility_given) return;
     const Cooling& cooling = p_.cooling;
-    const std::string& name = cooling_names()[static_cast<std::size_t>(cooling.kind)];
+    const std::string& name = word_of(cooling_names, cooling.kind);
     const Watts rack{static_cast<double>(p_.nodes_per_rack) * p_.node.design().value};
     if (rack > cooling.rack_power_max) {
         facility.error(
@@ -258,15 +260,9 @@ void PowerKeysReader::check_racks(Section& facility) {
 
 }  // namespace
 
-const std::vector<std::string>& power_redundancies() {
-    static const std::vector<std::string> names = {"n", "n+1", "2n"};
-    return names;
-}
+const std::vector<std::string> power_redundancies = {"n", "n+1", "2n"};
 
-const std::vector<std::string>& over_budget_names() {
-    static const std::vector<std::string> names = {"throttle", "hold"};
-    return names;
-}
+const std::vector<std::string> over_budget_names = {"throttle", "hold"};
 
 PowerSections::PowerSections(Section& top)
     : power(top.section("power")),

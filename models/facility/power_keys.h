@@ -19,8 +19,8 @@ enum class OverBudget : std::uint8_t {
     throttle,  // all clocks stay low enough for all nodes to compute at once
     hold,      // jobs wait until there is power for them
 };
-const std::vector<std::string>& over_budget_names();   // in order
-const std::vector<std::string>& power_redundancies();  // of a node's supplies
+extern const std::vector<std::string> over_budget_names;   // in order
+extern const std::vector<std::string> power_redundancies;  // of a node's supplies
 
 // What the nodes hang on: breakers, or PDUs with their limits, each with the same number of nodes behind it.
 struct BreakerSpec {

@@ -112,17 +112,17 @@ void CauseReader::read_detection() {
 
 void CauseReader::read_remedy() {
     section_.choose(
-        "remedy", cause_.remedy, remedy_names(),
+        "remedy", cause_.remedy, remedy_names,
         "restart: nothing is broken; reset: the node leaves for reset_time; replace: it goes to "
         "repair");
     section_.read("reset_time", cause_.reset_time, "How long a reset takes the node out",
                   {.bound = Bound::non_negative});
     section_.read("repair_time", cause_.repair_time, "Mean time that a repair takes the node out",
                   {.bound = Bound::non_negative});
-    section_.choose("spare_part", cause_.spare_part, spare_part_names(),
+    section_.choose("spare_part", cause_.spare_part, spare_part_names,
                     "With remedy = \"replace\" and [cost]: whose price a repair pays");
-    if (section_.has("spare_part") && !context_.priced) {
-        section_.warning("spare_part", "has no effect without [cost]");
+    if (!context_.priced) {
+        warn_of_keys(section_, {"spare_part"}, "has no effect without [cost]");
     } else if (section_.has("spare_part") && cause_.remedy != Remedy::replace) {
         section_.warning("spare_part", "has no effect: remedy = \"replace\" alone repairs a node");
     }
@@ -141,7 +141,7 @@ void CauseReader::read_life() {
 }
 
 void CauseReader::read_domain() {
-    section_.choose("domain", cause_.domain, domain_kind_names(),
+    section_.choose("domain", cause_.domain, domain_kind_names,
                     "Which nodes fail together: 'railyard list kinds' has a line on each");
     section_.read("rate_per_domain", rate_per_domain_, "Failures per time of one domain",
                   {.bound = Bound::non_negative});
@@ -200,8 +200,8 @@ void CauseReader::settle_network_part() {
         refuse("shape", fmt::format("expected {} to {}, found {}", hazard_shape_min,
                                     hazard_shape_max, cause_.life.shape));
     }
-    if (section_.has("age") && cause_.life.shape == 1) {
-        section_.warning("age", "has no effect with shape = 1: such a part does not age");
+    if (cause_.life.shape == 1) {
+        warn_of_keys(section_, {"age"}, "has no effect with shape = 1: such a part does not age");
     }
     const auto kind = std::ranges::find(context_.network_parts, network_part_);
     spec_.network_part = static_cast<std::size_t>(kind - context_.network_parts.begin());
@@ -236,8 +236,8 @@ void CauseReader::settle_life(const RateKeys& rate) {
         (life.shape == 1 ? cause_.rate_per_node : life.rate) = per_node;
     }
     if (!of_domain && rate_per_domain_) refuse("rate_per_domain", "has no meaning without domain");
-    if (section_.has("age") && life.shape == 1) {
-        section_.warning("age", "has no effect with shape = 1: such a part does not age");
+    if (life.shape == 1) {
+        warn_of_keys(section_, {"age"}, "has no effect with shape = 1: such a part does not age");
     }
     if (cause_.burst.further > 0 && (of_domain || life.shape != 1)) {
         refuse("burst", "only failures of single nodes at shape 1 come in bursts");
@@ -260,15 +260,9 @@ void CauseReader::settle_slow_part() {
 
 }  // namespace
 
-const std::vector<std::string>& remedy_names() {
-    static const std::vector<std::string> names = {"restart", "reset", "replace"};
-    return names;
-}
+const std::vector<std::string> remedy_names = {"restart", "reset", "replace"};
 
-const std::vector<std::string>& spare_part_names() {
-    static const std::vector<std::string> names = {"other", "gpu", "nic"};
-    return names;
-}
+const std::vector<std::string> spare_part_names = {"other", "gpu", "nic"};
 
 CauseSpec read_cause(Section& section, Catalogue& catalogue, const CauseContext& context) {
     return CauseReader(section, catalogue, context).read();

@@ -69,7 +69,7 @@ struct FailureKeys {
 };
 FailureKeys read_failure_keys(Section& failures, Catalogue& catalogue);
 
-const std::vector<std::string>& remedy_names();  // in the order of Remedy
+extern const std::vector<std::string> remedy_names;  // in the order of Remedy
 
 // What a cause's keys refer to.
 struct CauseContext {

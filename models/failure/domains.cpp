@@ -7,11 +7,8 @@
 
 namespace railyard {
 
-const std::vector<std::string>& domain_kind_names() {
-    static const std::vector<std::string> names = {"node", "nvlink", "leaf", "rail",   "rack",
-                                                   "pdu",  "cdu",    "wave", "breaker"};
-    return names;
-}
+const std::vector<std::string> domain_kind_names = {"node", "nvlink", "leaf", "rail",   "rack",
+                                                    "pdu",  "cdu",    "wave", "breaker"};
 
 FailureDomains FailureDomains::runs(std::int64_t nodes, std::int64_t nodes_per_domain) {
     RY_CHECK(nodes_per_domain > 0);

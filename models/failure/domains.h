@@ -9,7 +9,7 @@
 namespace railyard {
 
 enum class DomainKind : std::uint8_t { node, nvlink, leaf, rail, rack, pdu, cdu, wave, breaker };
-const std::vector<std::string>& domain_kind_names();  // in the order of DomainKind
+extern const std::vector<std::string> domain_kind_names;  // in the order of DomainKind
 
 class FailureDomains {
   public:

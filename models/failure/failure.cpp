@@ -26,9 +26,9 @@ FailureCause read_failure_cause(Catalogue& c, const std::string& name) {
                             : c.time("failure", "gpu_hw", "repair_time");
     if (c.has("failure_response", name, "spare_part")) {
         const auto part =
-            std::ranges::find(spare_part_names(), c.text("failure_response", name, "spare_part"));
-        RY_CHECK(part != spare_part_names().end());
-        cause.spare_part = static_cast<SparePart>(part - spare_part_names().begin());
+            std::ranges::find(spare_part_names, c.text("failure_response", name, "spare_part"));
+        RY_CHECK(part != spare_part_names.end());
+        cause.spare_part = static_cast<SparePart>(part - spare_part_names.begin());
     }
     if (c.has("failure", name, "swap_probability")) {
         cause.replace_fraction = c.number("failure", name, "swap_probability");

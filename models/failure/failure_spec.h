@@ -25,7 +25,7 @@ enum class Remedy : std::uint8_t {
 
 // What a repair puts in, by whose price it goes.
 enum class SparePart : std::uint8_t { other, gpu, nic };
-const std::vector<std::string>& spare_part_names();  // in the order of SparePart
+extern const std::vector<std::string> spare_part_names;  // in the order of SparePart
 
 // A NIC that pauses the network, as the job feels it: all of it waits, then goes on, or a connection
 // gives up.

@@ -44,9 +44,9 @@ void check_injection(Section& section, const InjectionSpec& spec, const FailureC
     if (spec.unit >= units) {
         section.error("node", fmt::format("expected 0 to {}, found {}", units - 1, spec.unit));
     }
-    if (section.has("duration") && cause.remedy == Remedy::restart) {
-        section.warning("duration", fmt::format("has no effect: '{}' takes nothing out of service",
-                                                spec.cause));
+    if (cause.remedy == Remedy::restart) {
+        warn_of_keys(section, {"duration"},
+                     fmt::format("has no effect: '{}' takes nothing out of service", spec.cause));
     }
 }
 

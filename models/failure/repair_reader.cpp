@@ -23,8 +23,8 @@ void read_shop(Section& failures, RepairShopSpec& shop) {
                 {.bound = Bound::fraction});
     repair.finish();
     if (repair.describing()) return;
-    if (repair.has("lead_time") && !shop.parts) {
-        repair.warning("lead_time", "has no effect without parts");
+    if (!shop.parts) {
+        warn_of_keys(repair, {"lead_time"}, "has no effect without parts");
     }
     if (repair.has("burn_in_finds") && (shop.fails_again == 0 || shop.burn_in == Duration{})) {
         repair.warning("burn_in_finds", "has no effect without fails_again and burn_in");

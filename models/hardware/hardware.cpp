@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/text.h"
+
 namespace railyard {
 
 Node::Node() = default;
@@ -14,11 +16,8 @@ Node& Node::operator=(const Node&) = default;
 Node& Node::operator=(Node&&) noexcept = default;
 Node::~Node() = default;
 
-const std::vector<std::string>& precision_names() {
-    static const std::vector<std::string> names = {"bf16",        "fp8",   "fp8_current",
-                                                   "fp8_rowwise", "mxfp8", "nvfp4"};
-    return names;
-}
+const std::vector<std::string> precision_names = {"bf16",        "fp8",   "fp8_current",
+                                                  "fp8_rowwise", "mxfp8", "nvfp4"};
 
 Flops Gpu::achievable(Precision precision) const {
     switch (precision) {
@@ -196,10 +195,7 @@ Node read_node(Catalogue& c, const std::string& name) {
     return n;
 }
 
-const std::vector<std::string>& part_names() {
-    static const std::vector<std::string> names = {"gpu", "nvlink", "pcie", "nic", "hbm"};
-    return names;
-}
+const std::vector<std::string> part_names = {"gpu", "nvlink", "pcie", "nic", "hbm"};
 
 void set_nic(Catalogue& c, Node& node, const std::string& nic) {
     node.nic = nic;
@@ -214,8 +210,8 @@ void set_nic(Catalogue& c, Node& node, const std::string& nic) {
 }
 
 std::string describe(const PartFault& f) {
-    return fmt::format("{} {} of node {} at {:g} %", part_names()[static_cast<std::size_t>(f.part)],
-                       f.index, f.node, 100 * f.speed);
+    return fmt::format("{} {} of node {} at {:g} %", word_of(part_names, f.part), f.index, f.node,
+                       100 * f.speed);
 }
 
 double pcie_ring_bytes_per_s(const Node& node) {

@@ -22,7 +22,7 @@ enum class Precision : std::uint8_t {
 };
 constexpr std::size_t precisions = 6;
 // Their words in scenarios, in order.
-const std::vector<std::string>& precision_names();
+extern const std::vector<std::string> precision_names;
 
 // What the job's software makes of a GPU: the kernels that it has, and what it costs the CPU to launch them.
 struct StackKernels {
@@ -84,7 +84,7 @@ struct Gpu : StackKernels {
 // A part that works, but slower than it should, and that nobody has noticed: PCIe trained down to
 // fewer lanes, an NVLink lane lost, a GPU held at low clocks, its memory throttled.
 enum class Part : std::uint8_t { gpu, nvlink, pcie, nic, hbm };
-const std::vector<std::string>& part_names();
+extern const std::vector<std::string> part_names;
 struct PartFault {
     Part part = Part::gpu;
     std::int64_t node = 0;

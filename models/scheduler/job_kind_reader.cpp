@@ -436,8 +436,8 @@ std::vector<WorldJob> read_trace_jobs(Section& jobs, std::span<JobSource> source
     const JobSource source = source_of_trace(jobs, name, sources, of_one_size, spec);
     const JobTrace trace = read_job_trace(path, reading);
     for (const std::string& text : trace.warnings()) jobs.warning("trace", text);
-    if (jobs.has("time_unit") && trace.format != TraceFormat::csv) {
-        jobs.warning("time_unit", "has no effect: the trace is no CSV");
+    if (trace.format != TraceFormat::csv) {
+        warn_of_keys(jobs, {"time_unit"}, "has no effect: the trace is no CSV");
     }
     spec.trace_ids = trace.ids;
     return TraceJobs(jobs, path, trace).read(source, spec);

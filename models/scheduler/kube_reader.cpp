@@ -236,11 +236,12 @@ void read_kube_jobs(Section& section, const WorldSpec& spec, WorldJobKind& kind,
                  "goes on without one (torchrun's last_call_timeout)",
                  {.bound = Bound::non_negative});
     section.no_effect("");
-    if (section.has("shrink_after") && unused.empty() && kind.smaller.empty()) {
-        section.warning("shrink_after", "has no effect without recovery.policy = \"shrink\"");
+    if (unused.empty() && kind.smaller.empty()) {
+        warn_of_keys(section, {"shrink_after"},
+                     "has no effect without recovery.policy = \"shrink\"");
     }
-    if (section.has("topology_level") && kube.topology == TopologyRequest::none) {
-        section.warning("topology_level", "has no effect without topology");
+    if (kube.topology == TopologyRequest::none) {
+        warn_of_keys(section, {"topology_level"}, "has no effect without topology");
     }
     std::int64_t size = source.like.gpus_per_pod;
     if (size == 0) size = spec.gpus_of_pool_node(spec.pool(source.like.partition, kind.request));

@@ -27,8 +27,8 @@ void read_scheduler(Section& top, Catalogue& catalogue, const WorldSite& site, W
 
 // ---- what Slurm takes beyond what every scheduler does ----
 
-const std::vector<std::string>& topology_aware_names();  // in the order of SlurmTopology
-const std::vector<std::string>& preempt_mode_names();    // in the order of PreemptMode
+extern const std::vector<std::string> topology_aware_names;  // in the order of SlurmTopology
+extern const std::vector<std::string> preempt_mode_names;    // in the order of PreemptMode
 
 // Reads from [scheduler] its intervals and depths, topology, backfill, priority, QOS, accounts.
 void read_slurm(Section& scheduler, Catalogue& catalogue, WorldSpec& spec);

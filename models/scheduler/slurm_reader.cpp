@@ -111,7 +111,7 @@ void read_qos(Section& scheduler, const std::string& elsewhere, SlurmSpec& slurm
         section.no_effect(elsewhere);
         std::string preempts;
         section.read("preempts", preempts, "QOS whose jobs it may displace: \"low,scavenger\"");
-        section.choose("preempt_mode", qos.mode, preempt_mode_names(),
+        section.choose("preempt_mode", qos.mode, preempt_mode_names,
                        "What becomes of its own jobs when they are displaced");
         section.read("grace", qos.grace, "How long they run on then (GraceTime)",
                      {.bound = Bound::non_negative});
@@ -169,7 +169,7 @@ void read_slurm(Section& scheduler, Catalogue& catalogue, WorldSpec& spec) {
     scheduler.read("event_depth", slurm.event_depth,
                    "Jobs looked at when something happens (default_queue_depth)",
                    {.bound = Bound::count});
-    scheduler.choose("topology", slurm.topology, topology_aware_names(),
+    scheduler.choose("topology", slurm.topology, topology_aware_names,
                      "tree: the lowest switch that has enough, then the leaves that fit best; "
                      "block: on as few blocks as the job would fill");
     scheduler.read("switches_wait_max", slurm.switches_wait_max,
@@ -189,14 +189,8 @@ void read_slurm(Section& scheduler, Catalogue& catalogue, WorldSpec& spec) {
     scheduler.no_effect("");
 }
 
-const std::vector<std::string>& topology_aware_names() {
-    static const std::vector<std::string> names = {"none", "tree", "block"};
-    return names;
-}
+const std::vector<std::string> topology_aware_names = {"none", "tree", "block"};
 
-const std::vector<std::string>& preempt_mode_names() {
-    static const std::vector<std::string> names = {"off", "cancel", "requeue", "suspend"};
-    return names;
-}
+const std::vector<std::string> preempt_mode_names = {"off", "cancel", "requeue", "suspend"};
 
 }  // namespace railyard

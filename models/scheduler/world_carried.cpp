@@ -23,12 +23,6 @@ std::vector<BookedSteps> CarriedSteps::take(std::int64_t some) {
     return out;
 }
 
-std::int64_t CarriedJob::open_steps() const {
-    std::int64_t sum = 0;
-    for (const CarriedSteps& each : open) sum += each.steps;
-    return sum;
-}
-
 void CarriedJob::count_in(std::int64_t from, std::int64_t to, std::int64_t done) {
     if (from != to) {
         step = {};  // the one under way begins anew

@@ -46,7 +46,6 @@ struct CarriedJob {
     Duration due_in{};
     std::vector<std::int64_t> offered{};
 
-    std::int64_t open_steps() const;
     // Another campaign counts `to` steps where this one counts `from`, and has done so many of them.
     void count_in(std::int64_t from, std::int64_t to, std::int64_t done);
 };

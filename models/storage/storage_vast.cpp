@@ -143,13 +143,10 @@ void read_rates(Section& own, Catalogue& c, const std::string& name, VastStore::
 
 // Keys that a DBox has no use for, and a network that can't reach it.
 void check_surroundings(Section& storage, const StoreSite& site) {
-    for (const char* key :
-         {"drive_read_bandwidth", "drive_write_bandwidth", "drive_rebuild_bandwidth"}) {
-        if (!storage.has(key)) continue;
-        storage.warning(key,
-                        "has no effect with storage.system = \"vast\": a DBox is described as a "
-                        "whole, by storage.vast.dbox_read_bandwidth and its like");
-    }
+    warn_of_keys(storage,
+                 {"drive_read_bandwidth", "drive_write_bandwidth", "drive_rebuild_bandwidth"},
+                 "has no effect with storage.system = \"vast\": a DBox is described as a whole, by "
+                 "storage.vast.dbox_read_bandwidth and its like");
     if (!site.rdma && !storage.describing()) {
         storage.error(
             "system",

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/check.h"
+#include "sim/text.h"
 
 namespace railyard {
 
@@ -12,7 +13,7 @@ const std::vector<std::string> part_names = {"drive", "server",
                                              "box"};  // in the order of StorePart
 
 const std::string& name_of(StorePart part) {
-    return part_names[static_cast<std::size_t>(part)];
+    return word_of(part_names, part);
 }
 
 std::string none_text(StorePart part) {

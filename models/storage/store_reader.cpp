@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/storage/storage.h"
+#include "sim/text.h"
 
 namespace railyard {
 
@@ -27,20 +28,11 @@ Bandwidth nic_rate(const Node& node, const ClusterNetwork& network) {
 
 }  // namespace
 
-const std::vector<std::string>& storage_networks() {
-    static const std::vector<std::string> words = {"own", "compute"};
-    return words;
-}
+const std::vector<std::string> storage_networks = {"own", "compute"};
 
-const std::vector<std::string>& storage_traffic_classes() {
-    static const std::vector<std::string> words = {"compute", "own"};
-    return words;
-}
+const std::vector<std::string> storage_traffic_classes = {"compute", "own"};
 
-const std::vector<std::string>& storage_sharing() {
-    static const std::vector<std::string> words = {"nodes", "jobs"};
-    return words;
-}
+const std::vector<std::string> storage_sharing = {"nodes", "jobs"};
 
 StoreReader::StoreReader(StoreRole role, Section& top, Catalogue& catalogue, const Node& node,
                          const std::string& node_name, std::int64_t nodes)
@@ -109,16 +101,16 @@ void StoreReader::read_network() {
                   "NICs of a storage server, of the network's rate",
                   {.bound = Bound::count, .otherwise = "as many as a node has for storage"});
     int network = 0;
-    storage_.choose("network", network, storage_networks(),
+    storage_.choose("network", network, storage_networks,
                     "own: [fabric.storage], apart from the compute network; compute: the servers "
                     "stand on [fabric.compute] and share its links");
     converged_ = network == 1;
     int traffic_class = 0;
     storage_.choose(
-        "traffic_class", traffic_class, storage_traffic_classes(),
+        "traffic_class", traffic_class, storage_traffic_classes,
         "On the compute network: compute, the class of the collectives; own, another one");
     int sharing = 0;
-    storage_.choose("sharing", sharing, storage_sharing(),
+    storage_.choose("sharing", sharing, storage_sharing,
                     "Who has equal shares of it: every node, or every job");
     fair_by_job_ = sharing == 1;
     storage_.read("gpudirect", gpudirect_,
@@ -139,8 +131,9 @@ void StoreReader::read_network() {
         warn_of_keys(storage_, {"class_weight", "class_priority"},
                      "has no effect without traffic_class = \"own\"");
     }
-    if (storage_.has("traffic_class") && !converged_) {
-        storage_.warning("traffic_class", "has no effect without storage.network = \"compute\"");
+    if (!converged_) {
+        warn_of_keys(storage_, {"traffic_class"},
+                     "has no effect without storage.network = \"compute\"");
     }
 }
 
@@ -163,28 +156,23 @@ void StoreReader::read_drives() {
 }
 
 void StoreReader::warn_of_idle_keys() {
-    const auto idle = [&](const char* key) {
-        if (!storage_.has(key)) return;
-        storage_.warning(
-            key, fmt::format("has no effect with {} = \"{}\"", storage_.path("system"), system_));
-    };
+    const std::string why =
+        fmt::format("has no effect with {} = \"{}\"", storage_.path("system"), system_);
     const bool servers = kind_->place == StorePlace::servers;
     const bool rates = servers || kind_->read_key != nullptr;
-    if (!servers) {
-        for (const char* key : {"servers", "nics_per_server"}) idle(key);
-    }
+    if (!servers) warn_of_keys(storage_, {"servers", "nics_per_server"}, why);
     if (!rates) {
-        for (const char* key : {"server_read_bandwidth", "server_write_bandwidth", "drive",
-                                "drives_per_server", "drive_capacity", "drive_read_bandwidth",
-                                "drive_write_bandwidth", "drive_rebuild_bandwidth"}) {
-            idle(key);
-        }
+        warn_of_keys(storage_,
+                     {"server_read_bandwidth", "server_write_bandwidth", "drive",
+                      "drives_per_server", "drive_capacity", "drive_read_bandwidth",
+                      "drive_write_bandwidth", "drive_rebuild_bandwidth"},
+                     why);
     }
 }
 
 ServerDrives StoreReader::drives() {
     ServerDrives d;
-    const std::string kind = drive_names[static_cast<std::size_t>(drive_)];
+    const std::string kind = word_of(drive_names, drive_);
     const bool has_count = catalogue_.has("storage", system_, "drives_per_server");
     d.count = drive_count_ ? *drive_count_
               : has_count  ? catalogue_.integer("storage", system_, "drives_per_server")

@@ -97,8 +97,8 @@ class StoreReader {
 };
 
 // For `railyard list kinds`: the words of [storage].
-const std::vector<std::string>& storage_networks();
-const std::vector<std::string>& storage_traffic_classes();
-const std::vector<std::string>& storage_sharing();
+extern const std::vector<std::string> storage_networks;
+extern const std::vector<std::string> storage_traffic_classes;
+extern const std::vector<std::string> storage_sharing;
 
 }  // namespace railyard

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/text.h"
+
 namespace railyard {
 
 namespace {
@@ -13,7 +15,7 @@ constexpr std::array<std::string_view, wall_count> wall_names{
 }  // namespace
 
 std::string_view wall_name(Wall wall) {
-    return wall_names[static_cast<std::size_t>(wall)];
+    return word_of(wall_names, wall);
 }
 
 void WallTimes::add(const WallTimes& other) {

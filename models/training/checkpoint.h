@@ -25,7 +25,7 @@ enum class Place : std::uint8_t {
     object_store,
 };
 constexpr std::size_t places = 5;
-const std::vector<std::string>& place_names();
+extern const std::vector<std::string> place_names;
 bool on_nodes(Place place);
 
 struct TierSpec {

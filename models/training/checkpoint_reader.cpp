@@ -10,7 +10,7 @@ void read_size(Section& checkpoint, CheckpointKeys& keys) {
     checkpoint.read_time_or_steps("interval", keys.interval, keys.interval_steps,
                                   "Time or steps between checkpoints", {.bound = Bound::positive});
     checkpoint.choose(
-        "clock", keys.clock, interval_clocks(),
+        "clock", keys.clock, interval_clocks,
         "What the interval counts: training time since the last checkpoint, or wall-clock "
         "time from start to start");
     checkpoint.read("size", keys.size, "Bytes of one checkpoint",
@@ -23,7 +23,7 @@ void read_size(Section& checkpoint, CheckpointKeys& keys) {
 }
 
 void read_writers(Section& checkpoint, CheckpointKeys& keys) {
-    checkpoint.choose("layout", keys.layout, checkpoint_layouts(),
+    checkpoint.choose("layout", keys.layout, checkpoint_layouts,
                       "sharded: every rank writes its part; consolidated: one rank writes all");
     checkpoint.read("files_per_rank", keys.files_per_rank, "Files that each writing rank creates",
                     {.bound = Bound::count, .otherwise = "from the catalogue"});
@@ -67,15 +67,16 @@ void warn_of_what_has_no_effect(Section& checkpoint, const CheckpointKeys& keys)
         warn_of_keys(checkpoint, {"snapshot_fraction", "upload_slowdown", "buffers"},
                      fmt::format("has no effect without {} = \"async\"", checkpoint.path("mode")));
     }
-    if (checkpoint.has("changed_fraction") && keys.full_every == 1) {
-        checkpoint.warning("changed_fraction", fmt::format("has no effect without {} above 1",
-                                                           checkpoint.path("full_every")));
+    if (keys.full_every == 1) {
+        warn_of_keys(
+            checkpoint, {"changed_fraction"},
+            fmt::format("has no effect without {} above 1", checkpoint.path("full_every")));
     }
 }
 
 TierKeys read_tier(Section& section) {
     TierKeys tier;
-    section.choose("place", tier.place, place_names(),
+    section.choose("place", tier.place, place_names,
                    "Memory of the node or of its neighbour, drives of the node, [storage], or "
                    "[object_store]");
     section.read("every", tier.every,
@@ -95,20 +96,11 @@ TierKeys read_tier(Section& section) {
 
 }  // namespace
 
-const std::vector<std::string>& checkpoint_modes() {
-    static const std::vector<std::string> modes = {"none", "sync", "async"};
-    return modes;
-}
+const std::vector<std::string> checkpoint_modes = {"none", "sync", "async"};
 
-const std::vector<std::string>& interval_clocks() {
-    static const std::vector<std::string> clocks = {"training", "wall"};
-    return clocks;
-}
+const std::vector<std::string> interval_clocks = {"training", "wall"};
 
-const std::vector<std::string>& checkpoint_layouts() {
-    static const std::vector<std::string> layouts = {"sharded", "consolidated"};
-    return layouts;
-}
+const std::vector<std::string> checkpoint_layouts = {"sharded", "consolidated"};
 
 CheckpointSections::CheckpointSections(Section& job) : checkpoint(job.section("checkpoint")) {}
 
@@ -116,7 +108,7 @@ CheckpointKeys read_checkpoint_keys(CheckpointSections& sections) {
     Section& checkpoint = sections.checkpoint;
     CheckpointKeys keys;
     checkpoint.choose(
-        "mode", keys.mode, checkpoint_modes(),
+        "mode", keys.mode, checkpoint_modes,
         "sync: the job stands still until the first tier has it all; async: until a copy is in "
         "host memory");
     read_size(checkpoint, keys);

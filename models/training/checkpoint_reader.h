@@ -13,9 +13,9 @@ namespace railyard {
 enum class IntervalClock : std::uint8_t { training, wall };
 enum class CheckpointLayout : std::uint8_t { sharded, consolidated };
 
-const std::vector<std::string>& checkpoint_modes();  // in the order of CheckpointMode
-const std::vector<std::string>& interval_clocks();
-const std::vector<std::string>& checkpoint_layouts();
+extern const std::vector<std::string> checkpoint_modes;  // in the order of CheckpointMode
+extern const std::vector<std::string> interval_clocks;
+extern const std::vector<std::string> checkpoint_layouts;
 
 struct TierKeys {
     Place place = Place::storage;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/integers.h"
+#include "sim/text.h"
 
 namespace railyard {
 
@@ -38,17 +39,17 @@ struct DataKeys {
 
 DataKeys read_keys(Section& data) {
     DataKeys k;
-    data.choose("demand", k.demand, data_demand_names(),
+    data.choose("demand", k.demand, data_demand_names,
                 "What is read: samples of an MLPerf Storage workload, tokens, or as given");
-    data.choose("source", k.source, data_source_names(), "Where the samples are");
-    data.choose("format", k.format, sample_format_names(), "How samples lie in files");
+    data.choose("source", k.source, data_source_names, "Where the samples are");
+    data.choose("format", k.format, sample_format_names, "How samples lie in files");
     data.read("sample_size", k.sample_size, "Mean bytes of a sample, as stored",
               {.bound = Bound::positive, .otherwise = "the demand's; needed for custom"});
     data.read("sample_stdev", k.sample_stdev, "Standard deviation of a sample's bytes",
               {.bound = Bound::non_negative, .otherwise = "the demand's; 0 for custom"});
     data.read("batch", k.batch, "Samples of one GPU in one step",
               {.bound = Bound::count, .otherwise = "the demand's; 1 for custom"});
-    data.choose("sampler", k.sampler, sampler_names(),
+    data.choose("sampler", k.sampler, sampler_names,
                 "What a node reads of the data set: each epoch any samples, as PyTorch's "
                 "DistributedSampler deals them out, or always its own, as with WebDataset's "
                 "split_by_node");
@@ -76,7 +77,7 @@ DataKeys read_keys(Section& data) {
               {.bound = Bound::positive, .otherwise = "unknown: nothing can be cached"});
     data.read("cache", k.cache, "Space on each node's drives that caches samples",
               {.bound = Bound::positive, .otherwise = "no cache"});
-    data.choose("cache_policy", k.policy, cache_policy_names(),
+    data.choose("cache_policy", k.policy, cache_policy_names,
                 "What stays when not all fits; epochs read in new random orders");
     data.read("page_cache", k.page_cache, "Memory of each node that caches samples (LRU)",
               {.bound = Bound::non_negative, .otherwise = "0: each epoch reads all again"});
@@ -117,12 +118,11 @@ void check(Section& data, const DataKeys& k, Catalogue& catalogue, const DataCon
     if (k.demand == llm_text && context.tokens_per_step == 0) {
         data.error("demand", "tokens are counted by a model, and there is none", "give job.model");
     }
-    for (const char* key :
-         {"sample_size", "sample_stdev", "batch", "shuffle_buffer", "shuffle_initial"}) {
-        if (k.demand == llm_text && data.has(key)) {
-            data.error(key, "has no meaning for tokens: job.parallel says how many a step reads",
-                       "job.data.demand = \"custom\"");
-        }
+    if (k.demand == llm_text) {
+        refuse_keys(data,
+                    {"sample_size", "sample_stdev", "batch", "shuffle_buffer", "shuffle_initial"},
+                    "has no meaning for tokens: job.parallel says how many a step reads",
+                    "job.data.demand = \"custom\"");
     }
     const bool files = k.format == static_cast<int>(SampleFormat::files);
     if (files && k.shuffle_buffer > 0) {
@@ -178,7 +178,7 @@ DataDemand demand_of(const DataKeys& k, Catalogue& c, const DataContext& context
                          c.number("loader_demand", "llm_text", "bytes_per_token") /
                          static_cast<double>(context.nodes * context.gpus_per_node);
     } else if (k.demand != custom) {
-        const std::string entry = data_demand_names()[static_cast<std::size_t>(k.demand)] + "_h100";
+        const std::string entry = word_of(data_demand_names, k.demand) + "_h100";
         d.sample_bytes = static_cast<double>(c.data("loader_demand", entry, "sample_size").count());
         if (c.has("loader_demand", entry, "sample_stdev")) {
             d.sample_stdev =
@@ -267,28 +267,13 @@ void add_caches(DataLoading& out, const DataKeys& k, Catalogue& c, const DataCon
 
 }  // namespace
 
-const std::vector<std::string>& data_source_names() {
-    static const std::vector<std::string> names = {"storage", "object_store", "local"};
-    return names;
-}
-const std::vector<std::string>& data_demand_names() {
-    static const std::vector<std::string> names = {"custom", "resnet50", "unet3d", "cosmoflow",
-                                                   "llm_text"};
-    return names;
-}
-const std::vector<std::string>& sample_format_names() {
-    static const std::vector<std::string> names = {"shards", "records", "files"};
-    return names;
-}
-const std::vector<std::string>& cache_policy_names() {
-    static const std::vector<std::string> names = {"keep", "lru"};
-    return names;
-}
+const std::vector<std::string> data_source_names = {"storage", "object_store", "local"};
+const std::vector<std::string> data_demand_names = {"custom", "resnet50", "unet3d", "cosmoflow",
+                                                    "llm_text"};
+const std::vector<std::string> sample_format_names = {"shards", "records", "files"};
+const std::vector<std::string> cache_policy_names = {"keep", "lru"};
 
-const std::vector<std::string>& sampler_names() {
-    static const std::vector<std::string> names = {"global_shuffle", "node_shard"};
-    return names;
-}
+const std::vector<std::string> sampler_names = {"global_shuffle", "node_shard"};
 
 double DataLoading::bytes_fetched(double steps) const {
     if (source == DataSource::local) return 0;
@@ -306,7 +291,7 @@ std::optional<DataLoading> read_data(Section& job, Catalogue& catalogue,
     if (!data.ok()) return std::nullopt;
 
     DataLoading out;
-    out.demand = data_demand_names()[static_cast<std::size_t>(k.demand)];
+    out.demand = word_of(data_demand_names, k.demand);
     out.source = static_cast<DataSource>(k.source);
     const DataDemand demand = demand_of(k, catalogue, context, data.has("batch"));
     LoaderSpec loader = loader_of(k, catalogue);

@@ -13,11 +13,11 @@
 namespace railyard {
 
 enum class DataSource : std::uint8_t { storage, object_store, local };
-const std::vector<std::string>& data_source_names();
-const std::vector<std::string>& data_demand_names();
-const std::vector<std::string>& sample_format_names();
-const std::vector<std::string>& cache_policy_names();
-const std::vector<std::string>& sampler_names();
+extern const std::vector<std::string> data_source_names;
+extern const std::vector<std::string> data_demand_names;
+extern const std::vector<std::string> sample_format_names;
+extern const std::vector<std::string> cache_policy_names;
+extern const std::vector<std::string> sampler_names;
 
 struct DataLoading {
     std::string demand;

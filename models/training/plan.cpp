@@ -9,12 +9,9 @@
 
 namespace railyard {
 
-const std::vector<std::string>& rank_order_names() {
-    static const std::vector<std::string> names = {"tensor_data_pipeline", "tensor_pipeline_data",
+const std::vector<std::string> rank_order_names = {"tensor_data_pipeline", "tensor_pipeline_data",
                                                    "data_tensor_pipeline", "data_pipeline_tensor",
                                                    "pipeline_tensor_data", "pipeline_data_tensor"};
-    return names;
-}
 
 std::int64_t ParallelPlan::tensor_stride() const {
     using enum RankOrder;
@@ -43,23 +40,13 @@ std::int64_t ParallelPlan::pipeline_stride() const {
     return (after_tensor ? tensor : 1) * (after_data ? replica_ranks() : 1);
 }
 
-const std::vector<std::string>& recompute_names() {
-    static const std::vector<std::string> names = {"none", "selective", "elementwise", "alternate",
-                                                   "full"};
-    return names;
-}
+const std::vector<std::string> recompute_names = {"none", "selective", "elementwise", "alternate",
+                                                  "full"};
 
-const std::vector<std::string>& recompute_part_names() {
-    static const std::vector<std::string> names = {"norms",         "activation", "latent_up",
-                                                   "feed_forward",  "experts",    "attention",
-                                                   "shared_experts"};
-    return names;
-}
+const std::vector<std::string> recompute_part_names = {
+    "norms", "activation", "latent_up", "feed_forward", "experts", "attention", "shared_experts"};
 
-const std::vector<std::string>& expert_dispatch_names() {
-    static const std::vector<std::string> names = {"all_to_all", "two_stage"};
-    return names;
-}
+const std::vector<std::string> expert_dispatch_names = {"all_to_all", "two_stage"};
 
 ParallelPlan ParallelPlan::of_images(const VisionEncoder& vision, std::int64_t count) const {
     ParallelPlan out = *this;

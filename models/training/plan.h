@@ -20,7 +20,7 @@ enum class Recompute : std::uint8_t {
 };
 
 // Their words in scenarios, in order.
-const std::vector<std::string>& recompute_names();
+extern const std::vector<std::string> recompute_names;
 
 // Which ranks are neighbours: those of the first word are numbered first, and so share nodes.
 // Context-parallel ranks come just before data-parallel ones; an expert-parallel group is made of
@@ -33,7 +33,7 @@ enum class RankOrder : std::uint8_t {
     pipeline_tensor_data,
     pipeline_data_tensor,
 };
-const std::vector<std::string>& rank_order_names();
+extern const std::vector<std::string> rank_order_names;
 
 // Parts of a layer that are computed again besides what Recompute says: a set of bits.
 enum RecomputePart : unsigned {
@@ -46,14 +46,14 @@ enum RecomputePart : unsigned {
     recompute_attention = 32,
     recompute_shared = 64,  // shared experts
 };
-const std::vector<std::string>& recompute_part_names();  // in the order of the bits
+extern const std::vector<std::string> recompute_part_names;  // in the order of the bits
 
 // Who carries tokens to their experts.
 enum class ExpertDispatch : std::uint8_t {
     all_to_all,  // NCCL's: a copy for each expert
     two_stage,   // one copy for each node, over its rail, and there for each GPU (DeepEP, HybridEP)
 };
-const std::vector<std::string>& expert_dispatch_names();
+extern const std::vector<std::string> expert_dispatch_names;
 
 // What a training stack does unless its job says otherwise.
 struct StackHabits {

@@ -37,18 +37,15 @@ void warn_of_idle_parts(Section& parallel, const TransformerModel& m, const Para
 void warn_of_idle_overlaps(Section& parallel, const ParallelPlan& p, const char* step_from,
                            bool staged) {
     if (step_from != nullptr) {
-        std::vector<const char*> of_time = {"reduce_in_fp32",   "order",          "flat_parameters",
-                                            "overlap_data",     "overlap_tensor", "overlap_context",
-                                            "overlap_pipeline", "fused_loss",     "cuda_graphs",
-                                            "precision",        "jitter",         "overlap_expert",
-                                            "dispatch",         "gather_in_fp8",  "images_spread"};
-        if (p.recompute != Recompute::none) of_time.push_back("fused_attention");
-        for (const char* key : of_time) {
-            if (parallel.has(key)) {
-                parallel.warning(
-                    key, fmt::format("has no effect beside {}: the step is measured", step_from));
-            }
-        }
+        const std::string why =
+            fmt::format("has no effect beside {}: the step is measured", step_from);
+        warn_of_keys(
+            parallel,
+            {"reduce_in_fp32", "order", "flat_parameters", "overlap_data", "overlap_tensor",
+             "overlap_context", "overlap_pipeline", "fused_loss", "cuda_graphs", "precision",
+             "jitter", "overlap_expert", "dispatch", "gather_in_fp8", "images_spread"},
+            why);
+        if (p.recompute != Recompute::none) warn_of_keys(parallel, {"fused_attention"}, why);
     } else if (!staged) {
         if (p.tensor == 1) {
             warn_of_keys(parallel, {"overlap_tensor"}, "has no effect without tensor > 1");
@@ -103,8 +100,8 @@ void warn_of_idle_keys(Section& parallel, const Planned& s, bool imbalance_given
     if (!p.fused_attention && p.attention_in_fp8) {
         parallel.warning("attention_in_fp8", "has no effect without fused_attention");
     }
-    if (p.precision == Precision::bf16 && parallel.has("gather_in_fp8")) {
-        parallel.warning("gather_in_fp8", "has no effect with precision = \"bf16\"");
+    if (p.precision == Precision::bf16) {
+        warn_of_keys(parallel, {"gather_in_fp8"}, "has no effect with precision = \"bf16\"");
     }
     if (p.pipeline == 1) {
         warn_of_keys(parallel, {"first_stage_layers", "last_stage_layers", "stage_layers"},
@@ -187,8 +184,7 @@ void Helps::store_less() {
         if (recompute <= s_.spec.plan.recompute) continue;
         ParallelPlan changed = s_.spec.plan;
         changed.recompute = recompute;
-        consider(changed, fmt::format("recompute = \"{}\"",
-                                      recompute_names()[static_cast<std::size_t>(recompute)]));
+        consider(changed, fmt::format("recompute = \"{}\"", word_of(recompute_names, recompute)));
     }
 }
 
@@ -282,7 +278,7 @@ std::int64_t read_count(Section& section, const char* key, const char* doc, cons
 
 void read_recompute(Section& parallel, ParallelPlan& p) {
     parallel.choose(
-        "recompute", p.recompute, recompute_names(),
+        "recompute", p.recompute, recompute_names,
         "Activations computed again in the backward pass: the attention core (selective), "
         "norms and activation functions too (elementwise), every second multiplication too "
         "(alternate), whole layers (full)");
@@ -296,7 +292,7 @@ void read_recompute(Section& parallel, ParallelPlan& p) {
                   "Parts of a layer that are computed again besides: norms, activation, latent_up, "
                   "feed_forward, experts, attention, shared_experts",
                   {.otherwise = "none"});
-    const std::vector<std::string>& known = recompute_part_names();
+    const std::vector<std::string>& known = recompute_part_names;
     for (const std::string& part : parts) {
         const auto found = std::ranges::find(known, part);
         if (found == known.end()) {
@@ -476,7 +472,7 @@ void PlanReader::read_execution() {
                    as_software);
     parallel_.read("cuda_graphs", p_.cuda_graphs,
                    "Launch kernels by replaying a graph: no waiting for the CPU", as_software);
-    parallel_.choose("precision", precision_, precision_names(),
+    parallel_.choose("precision", precision_, precision_names,
                      "What the layers' matrix multiplications compute in; fp8 is scaled as the "
                      "software does it");
     parallel_.read("gather_in_fp8", p_.gather_in_fp8,
@@ -491,7 +487,7 @@ void PlanReader::read_execution() {
         "Exchange gradients in fp32; false: in the weights' 16 bits, as ZeRO-3 always does",
         as_software);
     parallel_.choose(
-        "order", p_.order, rank_order_names(),
+        "order", p_.order, rank_order_names,
         "Which ranks share nodes: those of the first word are neighbours. Anything but tensor "
         "first sends its collectives over the network");
     read_recompute(parallel_, p_);
@@ -507,7 +503,7 @@ void PlanReader::read_adapters_and_experts() {
     parallel_.read("overlap_expert", p_.overlap_expert,
                    "Hide all-to-all of experts behind another microbatch's computation");
     parallel_.choose(
-        "dispatch", p_.dispatch, expert_dispatch_names(),
+        "dispatch", p_.dispatch, expert_dispatch_names,
         "How tokens get to their experts: a copy for each (all_to_all), or one for each "
         "node over its rail and there one for each GPU (two_stage)");
     parallel_.read("expert_imbalance", imbalance_,
@@ -528,8 +524,8 @@ void PlanReader::settle() {
         parallel_.warning("expert_imbalance",
                           fmt::format("{} has no experts", context_.model.name));
     }
-    if (p_.zero < 3 && parallel_.has("flat_parameters")) {
-        parallel_.warning("flat_parameters", "has no effect without zero = 3");
+    if (p_.zero < 3) {
+        warn_of_keys(parallel_, {"flat_parameters"}, "has no effect without zero = 3");
     }
     if (context_.model.name.empty() && parallel_.present()) {
         parallel_.warning("", "has no effect without job.model");
@@ -561,7 +557,7 @@ void PlanReader::check() {
                                     context_.model.name),
                         "images = 0 with text alone");
     }
-    check_precision(parallel_, all, precision_names()[static_cast<std::size_t>(precision_)]);
+    check_precision(parallel_, all, word_of(precision_names, precision_));
     for (const PlanProblem& problem : plan_problems(context_.model, p_)) {
         // With other GPUs than the job's nobody knows how many replicas are meant.
         const bool sure = data_ || context_.gpus() % (p_.tensor * p_.context * p_.pipeline) == 0 ||

@@ -2,15 +2,12 @@
 
 namespace railyard {
 
-const std::vector<std::string>& recovery_policy_names() {
-    static const std::vector<std::string> names = {"spare", "requeue", "in_process", "shrink"};
-    return names;
-}
+const std::vector<std::string> recovery_policy_names = {"spare", "requeue", "in_process", "shrink"};
 
 RecoveryKeys read_recovery(Section& recovery, RecoveryPolicy usual) {
     RecoveryKeys out;
     out.policy = usual;
-    recovery.choose("policy", out.policy, recovery_policy_names(),
+    recovery.choose("policy", out.policy, recovery_policy_names,
                     "What the job does about a failure: 'railyard list kinds' has a line on each");
     recovery.read("replicas_min", out.replicas_min,
                   "With policy = \"shrink\": data-parallel replicas that the job needs to go on",
@@ -36,8 +33,8 @@ RecoveryKeys read_recovery(Section& recovery, RecoveryPolicy usual) {
         "Steps since the last safe checkpoint are lost and done again; false charges only the "
         "time to come back");
     recovery.finish();
-    if (recovery.has("replicas_min") && out.policy != RecoveryPolicy::shrink) {
-        recovery.warning("replicas_min", "has no effect without policy = \"shrink\"");
+    if (out.policy != RecoveryPolicy::shrink) {
+        warn_of_keys(recovery, {"replicas_min"}, "has no effect without policy = \"shrink\"");
     }
     return out;
 }

@@ -7,7 +7,7 @@
 
 namespace railyard {
 
-const std::vector<std::string>& recovery_policy_names();  // in the order of RecoveryPolicy
+extern const std::vector<std::string> recovery_policy_names;  // in the order of RecoveryPolicy
 
 // The section as it stands.
 struct RecoveryKeys {

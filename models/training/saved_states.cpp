@@ -10,11 +10,8 @@ namespace railyard {
 using State = SavedStates::State;
 using Copy = SavedStates::State::Copy;
 
-const std::vector<std::string>& place_names() {
-    static const std::vector<std::string> names = {"host_memory", "peer_memory", "local_nvme",
-                                                   "storage", "object_store"};
-    return names;
-}
+const std::vector<std::string> place_names = {"host_memory", "peer_memory", "local_nvme", "storage",
+                                              "object_store"};
 
 bool on_nodes(Place place) {
     return place <= Place::local_nvme;

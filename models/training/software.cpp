@@ -97,7 +97,7 @@ Software read_software(Catalogue& c, const std::string& id, const Gpu& gpu) {
                                      : c.time("step_model", "all", "kernel_gap");
     if (c.has("software", id, "fp8_recipe")) {
         const std::string recipe = c.text("software", id, "fp8_recipe");
-        const auto& names = precision_names();
+        const auto& names = precision_names;
         s.fp8 = static_cast<Precision>(std::ranges::find(names, recipe) - names.begin());
     }
     s.habits = read_habits(c, id);

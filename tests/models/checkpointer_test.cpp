@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "sim/rng.h"
+#include "sim/text.h"
 
 using namespace railyard;
 
@@ -118,7 +119,7 @@ TEST_CASE("each place survives what it should and nothing else") {
     for (const Case& each : cases) {
         for (const Place place : all) {
             CAPTURE(each.what);
-            CAPTURE(place_names()[static_cast<std::size_t>(place)]);
+            CAPTURE(word_of(place_names, place));
             Site site({place});
             site.start();
             site.save_at(0);

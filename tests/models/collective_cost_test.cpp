@@ -40,15 +40,15 @@ bool near(double a, double b, double tolerance) {
 
 template <class Visit>
 void for_each_choice(const Communicator& c, const Visit& visit) {
-    for (std::size_t kind = 0; kind < collective_names().size(); ++kind) {
-        for (std::size_t a = 0; a < algorithm_names().size(); ++a) {
-            for (std::size_t p = 0; p < protocol_names().size(); ++p) {
+    for (std::size_t kind = 0; kind < collective_names.size(); ++kind) {
+        for (std::size_t a = 0; a < algorithm_names.size(); ++a) {
+            for (std::size_t p = 0; p < protocol_names.size(); ++p) {
                 const auto collective = static_cast<Collective>(kind);
                 const Choice choice{static_cast<Algorithm>(a), static_cast<Protocol>(p)};
                 if (!available(c, collective, choice)) continue;
-                CAPTURE(collective_names()[kind]);
-                CAPTURE(algorithm_names()[a]);
-                CAPTURE(protocol_names()[p]);
+                CAPTURE(collective_names[kind]);
+                CAPTURE(algorithm_names[a]);
+                CAPTURE(protocol_names[p]);
                 visit(collective, choice);
             }
         }
@@ -154,7 +154,7 @@ TEST_CASE("more bytes never take less time by the same algorithm and protocol") 
 TEST_CASE("no bytes and one rank take no time, whatever is asked") {
     const Communicator one = communicator("dgx_h100", 1, 8);
     const Communicator many = communicator("dgx_h100", 24, 8);
-    for (std::size_t kind = 0; kind < collective_names().size(); ++kind) {
+    for (std::size_t kind = 0; kind < collective_names.size(); ++kind) {
         const auto collective = static_cast<Collective>(kind);
         CHECK(seconds(collective, one, 0) == 0);
         CHECK(seconds(collective, one, 1e9) == 0);

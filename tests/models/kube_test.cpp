@@ -233,7 +233,7 @@ TEST_CASE("The pods that an outage of a rack takes together are one failure of t
         for (const bool silences : {false, true}) {
             WorldSpec spec = world(scheduler, 24);
             spec.kube.queues[0].quota = {{192, {}}};
-            spec.domains.resize(domain_kind_names().size());
+            spec.domains.resize(domain_kind_names.size());
             spec.domains[static_cast<std::size_t>(DomainKind::rack)] = FailureDomains::runs(24, 8);
             FailureCause cause = host_dies(10min);
             cause.rate_per_node = {};

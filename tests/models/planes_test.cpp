@@ -8,6 +8,7 @@
 
 #include "models/fabric/fabric.h"
 #include "sim/config.h"
+#include "sim/text.h"
 
 using namespace railyard;
 
@@ -116,7 +117,7 @@ TEST_CASE("planes with sprayed packets carry as many times what one of them does
         one_of_them.nic_bandwidth = nic_rate * (1.0 / static_cast<double>(planes));
         const Topology single = built(one_of_them);
         for (const Routing policy : {Routing::spray, Routing::random_spray, Routing::adaptive}) {
-            CAPTURE(routing_names()[static_cast<std::size_t>(policy)]);
+            CAPTURE(word_of(routing_names, policy));
             const VertexId far = t.nic(15, 0);
             CHECK(
                 flow_rate(t, {policy}, 0, far) ==

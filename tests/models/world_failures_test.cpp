@@ -18,7 +18,7 @@ struct Shared : SmallWorld {
     explicit Shared(std::int64_t nodes, DomainKind domain = DomainKind::node)
         : SmallWorld(nodes, 1) {
         spec.health.interval = 1h;
-        spec.domains.resize(domain_kind_names().size());
+        spec.domains.resize(domain_kind_names.size());
         spec.domains[static_cast<std::size_t>(DomainKind::rack)] = FailureDomains::runs(nodes, 2);
         causes[0].name = "breaks";
         causes[0].domain = domain;

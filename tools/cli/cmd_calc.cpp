@@ -198,7 +198,7 @@ ParallelPlan plan_of(Inputs& in, const TransformerModel& model, const Gpu& gpu) 
     plan.sequence_length =
         in.has("sequence-length") ? in.count("sequence-length") : model.sequence_length;
     plan.zero = in.choice("zero", {"0", "1", "2", "3"});
-    plan.recompute = static_cast<Recompute>(in.choice("recompute", recompute_names()));
+    plan.recompute = static_cast<Recompute>(in.choice("recompute", recompute_names));
     if (in.has("no-sequence-parallel")) plan.sequence_parallel = false;
     if (in.has("unfused-attention")) plan.fused_attention = false;
     plan.expert_imbalance = in.has("expert-imbalance")

@@ -229,13 +229,13 @@ std::optional<PerfArguments> parse_perf(const std::vector<std::string>& argument
     const std::optional<Collective> collective = parse_collective(name);
     if (!collective) {
         throw ScenarioError(fmt::format("unknown collective '{}'", name),
-                            suggest(name, collective_names()));
+                            suggest(name, collective_names));
     }
     return PerfArguments{*collective,
                          values["scenario"].as<std::vector<std::string>>()[0],
                          sizes_of(values),
-                         {parse_name<Algorithm>(values, "algorithm", algorithm_names()),
-                          parse_name<Protocol>(values, "protocol", protocol_names())},
+                         {parse_name<Algorithm>(values, "algorithm", algorithm_names),
+                          parse_name<Protocol>(values, "protocol", protocol_names)},
                          values};
 }
 

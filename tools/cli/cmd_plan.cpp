@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "models/campaign/campaign.h"
+#include "sim/text.h"
 #include "tools/cli/cmd.h"
 #include "tools/cli/network_luck.h"
 #include "tools/cli/options.h"
@@ -142,7 +143,7 @@ void print_best(const Scenario& s, const BestPlans& best) {
             fmt::format("{}", p.interleave),
             fmt::format("{}", p.microbatch),
             variant_text(p),
-            recompute_names()[static_cast<std::size_t>(p.recompute)],
+            word_of(recompute_names, p.recompute),
             to_text(b.step.duration()),
             fmt::format("{:.1f} %", 100 * mfu(s, b.step)),
             fmt::format("{:.1f}", b.memory_bytes * 1e-9)};
@@ -237,7 +238,7 @@ Json plan_json(const Scenario& s, const BestPlan& best) {
                 {"interleave", p.interleave},
                 {"microbatch", p.microbatch},
                 {"zero", p.zero},
-                {"recompute", recompute_names()[static_cast<std::size_t>(p.recompute)]},
+                {"recompute", word_of(recompute_names, p.recompute)},
                 {"step_s", seconds(step.duration())},
                 {"compute_s", seconds(step.compute)},
                 {"exposed_communication_s", seconds(step.exposed_communication)},
@@ -390,7 +391,7 @@ Json answer_json(const PlanAnswer& answer) {
     Json out = {
         {"scenario", s.file},
         {"version", version()},
-        {"fidelity", fidelity_names()[static_cast<std::size_t>(s.fidelity)]},
+        {"fidelity", word_of(fidelity_names, s.fidelity)},
         {"network", network_text(s)},
         {"mfu_peak", {{"precision", "bf16"}, {"flops_per_gpu", s.node.gpu.bf16_dense.per_second}}},
         {"given", plan_json(s, as_run(s))},

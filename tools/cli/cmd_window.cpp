@@ -10,6 +10,7 @@
 #include "models/campaign/campaign.h"
 #include "models/fabric/fabric.h"
 #include "sim/statistics.h"
+#include "sim/text.h"
 #include "tools/cli/cmd.h"
 #include "tools/cli/options.h"
 #include "tools/cli/terminal.h"
@@ -142,7 +143,7 @@ Json traffic_json(const Scenario& s, const NetworkWindow& window, const WindowRe
     Json traffic = Json::array();
     for (const auto& [index, t] : summary_of_window(window, r)) {
         const TrafficSpec& spec = s.window.traffic[index];
-        traffic.push_back({{"kind", window_traffic_names()[static_cast<std::size_t>(spec.kind)]},
+        traffic.push_back({{"kind", word_of(window_traffic_names, spec.kind)},
                            {"flows", t.flows},
                            {"ended", t.ended},
                            {"failed", t.failed},
@@ -234,10 +235,9 @@ void print_traffic(const Scenario& s, const NetworkWindow& window, const WindowR
     for (const auto& [index, t] : summary_of_window(window, r)) {
         const TrafficSpec& spec = s.window.traffic[index];
         const bool any = t.ended > 0;
-        table.add({window_traffic_names()[static_cast<std::size_t>(spec.kind)],
-                   fmt::format("{}", t.flows), fmt::format("{}", t.ended),
-                   fmt::format("{}", t.failed), any ? packet_time_text(t.last) : "-",
-                   any ? seconds_text(mean(t.fct_s)) : "-",
+        table.add({word_of(window_traffic_names, spec.kind), fmt::format("{}", t.flows),
+                   fmt::format("{}", t.ended), fmt::format("{}", t.failed),
+                   any ? packet_time_text(t.last) : "-", any ? seconds_text(mean(t.fct_s)) : "-",
                    any ? seconds_text(quantile(t.fct_s, 0.5)) : "-",
                    any ? seconds_text(quantile(t.fct_s, 0.99)) : "-",
                    any ? seconds_text(quantile(t.fct_s, 1)) : "-", goodput_text(t, r)});
@@ -308,9 +308,8 @@ void print_fair_shares(const Scenario& s, const NetworkWindow& window, const Win
         fmt::print(
             "  {} by fair shares, without packets: FCT mean {}, last {}; packets {:+.2f} % "
             "and {:+.2f} %\n",
-            window_traffic_names()[static_cast<std::size_t>(spec.kind)],
-            seconds_text(mean(other.fct_s)), packet_time_text(other.last),
-            more(mean(t.fct_s), mean(other.fct_s)),
+            word_of(window_traffic_names, spec.kind), seconds_text(mean(other.fct_s)),
+            packet_time_text(other.last), more(mean(t.fct_s), mean(other.fct_s)),
             more(to_seconds(t.last), to_seconds(other.last)));
     }
 }
@@ -350,9 +349,9 @@ void print_window(const Scenario& s, const NetworkWindow& window, const WindowRe
     const PacketProfile& p = window.network->packets;
     fmt::print("{} network: {}, {}; {}\n", window.network->name,
                window.network->topology.spec().kind,
-               flow_control_names()[static_cast<std::size_t>(p.flow_control)] == "none"
+               word_of(flow_control_names, p.flow_control) == "none"
                    ? std::string("no flow control")
-                   : flow_control_names()[static_cast<std::size_t>(p.flow_control)],
+                   : word_of(flow_control_names, p.flow_control),
                p.congestion == "none" ? "no congestion control" : p.congestion);
     print_traffic(s, window, r);
     print_fair_shares(s, window, r);
@@ -561,14 +560,13 @@ void add_rows(Table& table, const std::string& arm, const Scenario& s, const Net
     bool first = true;
     const std::optional<double> capital = capital_of(s);
     for (const auto& [index, t] : summary_of_window(window, r)) {
-        std::vector<std::string> row = {
-            arm,
-            window_traffic_names()[static_cast<std::size_t>(s.window.traffic[index].kind)],
-            t.ended > 0 ? packet_time_text(t.last) : "-",
-            t.ended > 0 ? seconds_text(mean(t.fct_s)) : "-",
-            t.ended > 0 ? seconds_text(quantile(t.fct_s, 0.99)) : "-",
-            goodput_text(t, r),
-            fmt::format("{}", t.failed)};
+        std::vector<std::string> row = {arm,
+                                        word_of(window_traffic_names, s.window.traffic[index].kind),
+                                        t.ended > 0 ? packet_time_text(t.last) : "-",
+                                        t.ended > 0 ? seconds_text(mean(t.fct_s)) : "-",
+                                        t.ended > 0 ? seconds_text(quantile(t.fct_s, 0.99)) : "-",
+                                        goodput_text(t, r),
+                                        fmt::format("{}", t.failed)};
         if (first) {
             row.insert(
                 row.end(),

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sim/text.h"
 #include "tools/cli/terminal.h"
 
 namespace railyard {
@@ -79,7 +80,7 @@ nlohmann::ordered_json prediction_json(const Prediction& prediction) {
                 {"half_within", {a.half.low, a.half.high}},
                 {"nine_tenths_within", {a.nine_tenths.low, a.nine_tenths.high}}};
         for (std::size_t d = 0; d < doubts; ++d) each["width"][doubt_names[d]] = a.width[d];
-        each["widest"] = doubt_names[static_cast<std::size_t>(a.widest)];
+        each["widest"] = word_of(doubt_names, a.widest);
         if (!a.measure.empty()) each["measure"] = a.measure;
     }
     return out;

@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "sim/text.h"
 #include "tools/cli/run_text.h"
 #include "tools/cli/terminal.h"
 
@@ -43,8 +44,7 @@ void print_feeds(const Scenario& s, const CampaignResult& r) {
         "  racks: {} nodes each, {} at the peak of a step, {} at most; {} cooling carries {}\n",
         p.nodes_per_rack, to_text(Watts{r.mean("rack_power_peak")}),
         to_text(Watts{static_cast<double>(p.nodes_per_rack) * p.node.design().value}),
-        cooling_names()[static_cast<std::size_t>(p.cooling.kind)],
-        to_text(p.cooling.rack_power_max));
+        word_of(cooling_names, p.cooling.kind), to_text(p.cooling.rack_power_max));
     fmt::print("  GPUs at {:.1f} degC, HBM at {:.1f} degC; they throttle from {:.1f} and {:.1f}\n",
                p.heat.gpu.value, p.heat.hbm.value, p.throttle.starts.value,
                p.throttle.hbm_starts.value);

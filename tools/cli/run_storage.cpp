@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/text.h"
 #include "tools/cli/run_text.h"
 #include "tools/cli/terminal.h"
 
@@ -78,7 +79,7 @@ void print_walls(const Scenario& s, const CampaignResult& r) {
 void print_copies(const Scenario& s, const CampaignResult& r) {
     Table table({"copies", ">written", ">kept", ">expired", ">lost", ">in flight", ">restores"});
     for (const TierSpec& tier : s.job.checkpoint.tiers) {
-        const std::string& place = place_names()[static_cast<std::size_t>(tier.place)];
+        const std::string& place = word_of(place_names, tier.place);
         std::vector<std::string> row = {place};
         for (const char* what : {"written", "kept", "expired", "lost", "in_flight"}) {
             row.push_back(bytes_text(r.mean(fmt::format("{}_bytes_{}", place, what))));
@@ -123,9 +124,8 @@ void print_data(const Scenario& s) {
     const DataFlow& f = s.data->flow;
     const Duration step = s.job.step.duration();
     fmt::print("  data: {} from {}, {:.3g} samples/s; a step waits {:.1f} % for it, AU {:.1f} %\n",
-               s.data->demand, data_source_names()[static_cast<std::size_t>(s.data->source)],
-               f.samples_per_s, 100 * seconds(s.job.step.data_wait) / seconds(step),
-               100 * f.utilisation);
+               s.data->demand, word_of(data_source_names, s.data->source), f.samples_per_s,
+               100 * seconds(s.job.step.data_wait) / seconds(step), 100 * f.utilisation);
     fmt::print("  wall: {}; {:.3g} of {:.3g} GB/s that the GPUs would read", data_wall_name(f.wall),
                f.read_bandwidth * 1e-9, f.demand_bandwidth * 1e-9);
     if (s.data->hit_rate > 0) {

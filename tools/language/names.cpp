@@ -20,7 +20,7 @@ std::optional<std::size_t> find_name(std::string_view name, const std::vector<st
 }
 
 std::optional<Collective> parse_collective(std::string_view name) {
-    const std::optional<std::size_t> found = find_name(name, collective_names());
+    const std::optional<std::size_t> found = find_name(name, collective_names);
     if (!found) return std::nullopt;
     return static_cast<Collective>(*found);
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "sim/integers.h"
+#include "sim/text.h"
 #include "tools/results/point_key.h"
 #include "tools/study/design_limits.h"
 
@@ -45,7 +46,7 @@ std::vector<std::string> settings_of_plan(const ParallelPlan& p) {
     set("microbatch", p.microbatch);
     set("global_batch", p.global_batch);
     set("zero", p.zero);
-    set("recompute", recompute_names()[static_cast<std::size_t>(p.recompute)]);
+    set("recompute", word_of(recompute_names, p.recompute));
     if (p.shard_ranks > 0) set("shard_ranks", p.shard_ranks);
     if (!p.stage_layers.empty()) out.push_back(layers_setting(p.stage_layers));
     return out;

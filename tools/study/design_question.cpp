@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/campaign/campaign.h"
+#include "sim/text.h"
 #include "tools/language/settings_diff.h"
 #include "tools/study/design_facts.h"
 #include "tools/study/design_limits.h"
@@ -25,11 +26,8 @@ std::vector<std::string> fixed_metric_names() {
 }
 
 enum class Aim : std::uint8_t { least_cost, least_time, most_tokens, most_work, metric };
-const std::vector<std::string>& aim_names() {
-    static const std::vector<std::string> names = {"least_cost", "least_time", "most_tokens",
-                                                   "most_work", "metric"};
-    return names;
-}
+const std::vector<std::string> aim_names = {"least_cost", "least_time", "most_tokens", "most_work",
+                                            "metric"};
 
 // The settings that a table of keys makes: its leaves, by their whole paths.
 void flatten(const Value& table, const std::string& path, std::vector<std::string>& out) {
@@ -103,7 +101,7 @@ class QuestionReader {
 
 void QuestionReader::read_objective() {
     int aim = 0;
-    top_.choose("objective", aim, aim_names(),
+    top_.choose("objective", aim, aim_names,
                 "What is wanted: least_cost of training `tokens` or of `work`, least_time to them, "
                 "most_tokens trained or most_work done `over` a time, or the best of a metric");
     top_.read("tokens", q_.tokens, "Tokens that are to be trained",
@@ -124,8 +122,7 @@ void QuestionReader::check_objective(Aim aim) {
     const auto need = [&](const char* key, const char* example) {
         if (top_.has(key)) return;
         top_.error(key,
-                   fmt::format("is missing: objective = \"{}\" needs it",
-                               aim_names()[static_cast<std::size_t>(aim)]),
+                   fmt::format("is missing: objective = \"{}\" needs it", word_of(aim_names, aim)),
                    example);
     };
     switch (aim) {
@@ -468,9 +465,9 @@ Fidelity fidelity_of(const Document& document) {
     const Value* run = document.root.find("run");
     const Value* fidelity = run != nullptr ? run->find("fidelity") : nullptr;
     if (fidelity == nullptr) return Fidelity::analytic;
-    const auto found = std::ranges::find(fidelity_names(), fidelity->text);
-    if (found == fidelity_names().end()) return Fidelity::flow;
-    return static_cast<Fidelity>(found - fidelity_names().begin());
+    const auto found = std::ranges::find(fidelity_names, fidelity->text);
+    if (found == fidelity_names.end()) return Fidelity::flow;
+    return static_cast<Fidelity>(found - fidelity_names.begin());
 }
 
 }  // namespace

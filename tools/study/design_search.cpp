@@ -8,6 +8,7 @@
 #include <string>
 
 #include "sim/parallel.h"
+#include "sim/text.h"
 #include "tools/program/program.h"
 #include "tools/study/design_limits.h"
 #include "tools/study/design_race.h"
@@ -179,7 +180,7 @@ std::vector<std::string> Searcher::settings_of(const DesignSpace::Point& point,
     out.insert(out.end(), own.begin(), own.end());
     if (q_.priced) out.emplace_back("cost.draws=1");
     if (fidelity != q_.fidelity) {
-        out.push_back("run.fidelity=" + fidelity_names()[static_cast<std::size_t>(fidelity)]);
+        out.push_back("run.fidelity=" + word_of(fidelity_names, fidelity));
     }
     return out;
 }

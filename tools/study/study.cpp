@@ -40,10 +40,7 @@ std::string Study::label(std::size_t point) const {
 namespace {
 
 enum class PointDesign : std::uint8_t { cartesian, zip, latin_hypercube, sobol };
-const std::vector<std::string>& design_names() {
-    static const std::vector<std::string> names = {"cartesian", "zip", "latin_hypercube", "sobol"};
-    return names;
-}
+const std::vector<std::string> design_names = {"cartesian", "zip", "latin_hypercube", "sobol"};
 
 // job.checkpoint.interval of job.checkpoint.interval; failures.cause.mtbf_job of failures.cause.0.mtbf_job.
 std::string without_indices(const std::string& key) {
@@ -113,7 +110,7 @@ class StudyReader {
 
     void read_keys() {
         read_base();
-        top_.choose("design", design_, design_names(), "How the axes make points");
+        top_.choose("design", design_, design_names, "How the axes make points");
         takes_any_value_ = design_ == PointDesign::latin_hypercube || design_ == PointDesign::sobol;
         read_axes();
         read_design_size();

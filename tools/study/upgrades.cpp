@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "sim/comparison.h"
+#include "sim/text.h"
 #include "tools/study/deciding_metric.h"
 
 namespace railyard {
@@ -55,11 +56,11 @@ class Candidates {
 void Candidates::add_routing() {
     if (s_.fidelity == Fidelity::analytic) return;
     const RoutingSpec& now = s_.networks[0].routing;
-    for (std::size_t i = 0; i < routing_names().size(); ++i) {
+    for (std::size_t i = 0; i < routing_names.size(); ++i) {
         if (static_cast<Routing>(i) == now.policy) continue;
-        add(fmt::format("{} routing instead of {}", routing_names()[i],
-                        routing_names()[static_cast<std::size_t>(now.policy)]),
-            {fmt::format("fabric.compute.routing={}", routing_names()[i])});
+        add(fmt::format("{} routing instead of {}", routing_names[i],
+                        word_of(routing_names, now.policy)),
+            {fmt::format("fabric.compute.routing={}", routing_names[i])});
     }
     constexpr std::int64_t more = 4;
     constexpr std::int64_t enough = 32;
@@ -73,10 +74,10 @@ void Candidates::add_routing() {
 void Candidates::add_plans() {
     if (s_.model.name.empty() || s_.trace) return;
     const ParallelPlan& plan = s_.plan;
-    for (std::size_t i = 0; i < rank_order_names().size(); ++i) {
+    for (std::size_t i = 0; i < rank_order_names.size(); ++i) {
         if (static_cast<RankOrder>(i) == plan.order) continue;
-        add(fmt::format("ranks in the order {}", rank_order_names()[i]),
-            {fmt::format("job.parallel.order={}", rank_order_names()[i])});
+        add(fmt::format("ranks in the order {}", rank_order_names[i]),
+            {fmt::format("job.parallel.order={}", rank_order_names[i])});
     }
     std::vector<std::int64_t> sizes = {2 * plan.microbatch};
     if (plan.microbatch % 2 == 0) sizes.push_back(plan.microbatch / 2);
@@ -84,11 +85,11 @@ void Candidates::add_plans() {
         add(fmt::format("microbatches of {} instead of {}", size, plan.microbatch),
             {fmt::format("job.parallel.microbatch={}", size)});
     }
-    for (std::size_t i = 0; i < recompute_names().size(); ++i) {
+    for (std::size_t i = 0; i < recompute_names.size(); ++i) {
         if (static_cast<Recompute>(i) == plan.recompute) continue;
-        add(fmt::format("recomputation: {} instead of {}", recompute_names()[i],
-                        recompute_names()[static_cast<std::size_t>(plan.recompute)]),
-            {fmt::format("job.parallel.recompute={}", recompute_names()[i])});
+        add(fmt::format("recomputation: {} instead of {}", recompute_names[i],
+                        word_of(recompute_names, plan.recompute)),
+            {fmt::format("job.parallel.recompute={}", recompute_names[i])});
     }
 }
 

@@ -6,6 +6,7 @@
 #include <bit>
 #include <map>
 
+#include "sim/text.h"
 #include "tools/trace/world_history.h"
 
 namespace railyard {
@@ -258,7 +259,7 @@ void trace_flows(PerfettoTrace& trace, PerfettoTrace::Track group, const Network
         const Picoseconds end = ended ? r.ends[f] : r.end;
         const auto kind = static_cast<std::size_t>(traffic[window.traffic[f]].kind);
         trace.slice(senders.track(from, ns(r.begun[f]), ns(end)),
-                    fmt::format("{} to {}", window_traffic_names()[kind], to), ns(r.begun[f]),
+                    fmt::format("{} to {}", window_traffic_names[kind], to), ns(r.begun[f]),
                     ns(end),
                     {{"bytes", flow.bytes},
                      {"received", r.received_bytes[f]},
@@ -347,7 +348,7 @@ void trace_queues(PerfettoTrace& trace, const std::string& name, const Topology&
 void trace_faults(PerfettoTrace& trace, PerfettoTrace::Track group, const NetworkWindow& window,
                   const WindowResult& r) {
     for (const WindowFault& fault : window.window.faults) {
-        const std::string kind = window_fault_names()[static_cast<std::size_t>(fault.kind)];
+        const std::string kind = word_of(window_fault_names, fault.kind);
         const auto track = trace.track(
             group,
             fmt::format("fault: {}, {}", kind, link_name(window.network->topology, fault.link)));

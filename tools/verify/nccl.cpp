@@ -306,8 +306,8 @@ Wish wish_of(const std::string& column) {
                                   : found[1] == "collnet" ? "collnet_direct"
                                                           : found[1];
     Wish wish;
-    wish.algorithm = named<Algorithm>(algorithm, algorithm_names());
-    if (!found[2].empty()) wish.protocol = named<Protocol>(found[2], protocol_names());
+    wish.algorithm = named<Algorithm>(algorithm, algorithm_names);
+    if (!found[2].empty()) wish.protocol = named<Protocol>(found[2], protocol_names);
     return wish;
 }
 
