@@ -58,6 +58,7 @@ void add_checkpoint_metrics(const Scenario& s, const CheckpointOutcome& c, Metri
         out.add("checkpoint_upload_" + name, seconds(c.upload[wall]));
         out.add("restore_" + name, seconds(c.restore[wall]));
     }
+    UseByStore uses;
     for (std::size_t tier = 0; tier < c.tiers.size(); ++tier) {
         const std::string place = word_of(place_names, s.job.checkpoint.tiers[tier].place);
         const auto bytes = [&](const char* what, Bytes count) {
@@ -69,10 +70,10 @@ void add_checkpoint_metrics(const Scenario& s, const CheckpointOutcome& c, Metri
         bytes("lost", c.tiers[tier].lost);
         bytes("in_flight", c.tiers[tier].in_flight);
         out.count(place + "_restores", c.restored_from[tier]);
-        if (s.job.checkpoint.tiers[tier].place == Place::object_store) {
-            add_object_store_costs(s, {c.tiers[tier], c.bytes_read[tier]}, out);
-        }
+        const TierSpec& spec = s.job.checkpoint.tiers[tier];
+        if (!on_nodes(spec.place)) uses[spec.write.store] += {c.tiers[tier], c.bytes_read[tier]};
     }
+    add_object_store_costs(s, uses, out);
 }
 
 void add_neighbour_metrics(const NeighbourSpec& spec, const NeighbourOutcome& n, MetricList& out) {

@@ -330,6 +330,12 @@ void CheckpointJoin::settle_tier(Section& section, TierSpec& tier,
         const Bytes share = Bytes::of(ceil_div(c().size.count(), writers_.nodes));
         check_room(section, tier, share * (twice ? 2 : 1), node_place(tier.place).capacity,
                    "each node");
+        if (std::max(tier.write_time, tier.read_time) > time_max) {
+            section.error(
+                "size",
+                fmt::format("moving {} to or from the nodes' own {} takes more than 100 years",
+                            to_text(c().size), word_of(place_names, tier.place)));
+        }
         return;
     }
     const std::size_t number = tier.place == Place::storage ? shared_store : object_store_index;

@@ -12,28 +12,16 @@
 
 namespace railyard {
 
-double ClusterPower::idle_kwh_per_year() const {
-    return (nodes + network) * pue * hours_per_year * 1e-3;
-}
-
 namespace {
 
-// What a cluster draws while nobody uses it: the campaign's own energy is metered with it (power.h).
-ClusterPower read_cluster_power(const BillOfMaterials& bill, Catalogue& catalogue) {
-    ClusterPower power;
+// What the meter shows of a cluster that nobody uses for a year: idle nodes, and what draws always.
+double idle_kwh_per_year(const Scenario& s, const BillOfMaterials& bill, Catalogue& catalogue) {
+    double watts = s.power.network.value + s.power.storage.value;
     for (const auto& [node, count] : bill.nodes) {
         const NodePower plug = read_node_power(catalogue, node_power_spec(*node), 0);
-        power.nodes += static_cast<double>(count) * plug.at(Activity::idle).value;
+        watts += static_cast<double>(count) * plug.at(Activity::idle).value;
     }
-    for (const NetworkBill& network : bill.networks) {
-        for (const SwitchOrder& order : network.materials.switches) {
-            if (!catalogue.has("switch", order.model, "typical_power")) continue;
-            power.network += static_cast<double>(order.count) *
-                             catalogue.power("switch", order.model, "typical_power").value;
-        }
-    }
-    power.pue = catalogue.number("power", "seed_claims", "pue");
-    return power;
+    return s.power.cooling.pue * watts * hours_per_year * 1e-3;
 }
 
 // What the kind of a cable is paid by, and its transceivers; the slowest row that is fast enough.
@@ -82,6 +70,17 @@ class CostLines {
     void add(std::vector<CostLine>& lines, std::string what, double quantity, const char* per,
              std::size_t price, bool of_hardware = false) {
         if (quantity > 0) lines.push_back({std::move(what), quantity, per, price, of_hardware});
+    }
+    // The lines that `build` adds are paid by who rents GPUs as well.
+    template <class Build>
+    void of_tenants(const Build& build) {
+        std::vector<CostLine>* const all[] = {&plan_.capital, &plan_.yearly, &plan_.used};
+        std::size_t before[3];
+        for (std::size_t i = 0; i < 3; ++i) before[i] = all[i]->size();
+        build();
+        for (std::size_t i = 0; i < 3; ++i) {
+            for (std::size_t k = before[i]; k < all[i]->size(); ++k) (*all[i])[k].of_tenants = true;
+        }
     }
     // The catalogue's price of a thing, or the scenario's under the thing's own name.
     std::optional<std::size_t> price_of(const char* kind, const std::string& name);
@@ -222,21 +221,23 @@ void CostLines::buy_storage() {
 void CostLines::buy(const BillOfMaterials& bill, std::int64_t nodes_per_rack) {
     for (const NodeOrder& order : bill.nodes) buy_nodes(order, nodes_per_rack);
     for (const NetworkBill& network : bill.networks) buy_network(network);
-    buy_storage();
+    of_tenants([&] { buy_storage(); });
     add(plan_.capital, "spare parts", 1, "of the hardware", book_.price("spare_parts"), true);
 }
 
 void CostLines::keep(const BillOfMaterials& bill, bool colocated) {
     constexpr double months_per_year = 12;
-    add(plan_.yearly, "support", 1, "of the hardware", book_.price("support_fraction_per_year"),
-        true);
+    of_tenants([&] {
+        add(plan_.yearly, "support", 1, "of the hardware", book_.price("support_fraction_per_year"),
+            true);
+    });
     if (colocated) {
         add(plan_.yearly, "colocation", rated_watts(bill, catalogue_) * 1e-3 * months_per_year,
             "kW-month", book_.price("colo_kw_month"));
     } else {
         plan_.left_out.emplace_back("the building with its cooling");
     }
-    keep_people();
+    of_tenants([&] { keep_people(); });
 }
 
 void CostLines::keep_people() {
@@ -253,11 +254,12 @@ void CostLines::keep_people() {
 }
 
 std::optional<std::size_t> CostLines::rental(bool one_kind) {
+    if (const auto own = book_.given("gpu_hour_rental", "USD/h")) return own;
     const std::string& gpu = s_.node.gpu.id;
     if (one_kind && catalogue_.has("gpu", gpu, "rental_ref")) {
         return book_.price(catalogue_.text("gpu", gpu, "rental_ref"));
     }
-    return book_.given("gpu_hour_rental", "USD/h");
+    return std::nullopt;
 }
 
 // Nodes with all that keeps them running, for whole years or for the hours that they are used.
@@ -308,7 +310,10 @@ void CostLines::use(bool rented, double tariff) {
     line("GPUs replaced", "part", part("gpu", s_.node.gpu.id));
     line("NICs replaced", "part", part("nic", s_.node.nic));
     line("other parts replaced", "part", price("repair_part"));
-    line("object store, egress", "USD", book_.add({"paid_by_use", "USD", 1, 1, 1, "the campaign"}));
+    of_tenants([&] {
+        line("object store, egress", "USD",
+             book_.add({"paid_by_use", "USD", 1, 1, 1, "the campaign"}));
+    });
 }
 
 }  // namespace
@@ -372,9 +377,9 @@ CostSetup read_cost_plan(Section& top, Section& cost, ValueReader& values, const
         lines.keep(bill, keys.colocated);
     }
     lines.use(tenancy.rented(), setup.tariff);
-    setup.power = read_cluster_power(bill, own.catalogue);
+    setup.idle_kwh_per_year = idle_kwh_per_year(s, bill, own.catalogue);
     plan.used[static_cast<std::size_t>(UsedLine::energy)].quantity =
-        setup.power.idle_kwh_per_year() * setup.tariff;
+        setup.idle_kwh_per_year * setup.tariff;
     const bool one_kind = bill.nodes.size() == 1;
     if (!one_kind && !setup.parts_covered) {
         cost.error("parts_covered",
@@ -383,10 +388,21 @@ CostSetup read_cost_plan(Section& top, Section& cost, ValueReader& values, const
     if (!tenancy.rented()) plan.rental = lines.rental(one_kind);
     book.finish();
     if (setup.parts_covered && !setup.rented) {
-        book.has_no_effect("repair_part", "support replaces broken parts (cost.parts_covered)");
+        for (const CostLine& line : plan.used) {
+            if (line.per != "part") continue;
+            book.has_no_effect(book.prices()[line.price].name,
+                               "support replaces broken parts (cost.parts_covered)");
+        }
     }
     plan.prices = book.prices();
     quotes.apply(plan, book.set_by_hand(), own.catalogue);
+    if (plan.capital.empty()) {
+        warn_of_keys(cost, {"residual"}, "has no effect: nothing is bought");
+        if (tenancy.tenure == Tenure::on_demand) {
+            warn_of_keys(cost, {"years"},
+                         "has no effect: nothing is bought, nor rented for a term");
+        }
+    }
     resell(resale, values, cost.path("resale"), plan);
     return setup;
 }

@@ -22,17 +22,9 @@ enum class UsedLine : std::uint8_t {
 };
 constexpr std::size_t used_line_count = 6;
 
-// What the cluster draws while idle, in W.
-struct ClusterPower {
-    double nodes = 0;                  // all of them, at their plugs
-    double network = 0;                // all switches, always
-    double pue = 1;                    // energy at the meter over that
-    double idle_kwh_per_year() const;  // at the meter
-};
-
 struct CostSetup {
     CostPlan plan;
-    ClusterPower power;
+    double idle_kwh_per_year = 0;  // at the meter
     double tariff = 1;          // what a kWh costs over a day, in prices of one, for an even draw
     bool rented = false;        // nodes and networks are somebody else's, and where they stand
     bool parts_covered = true;  // by support: what is replaced costs nothing more

@@ -13,7 +13,7 @@ namespace railyard {
 namespace {
 
 constexpr std::array cost_metrics = {
-    CostMetric{"cost_capital", [](const YearlyCost& c) { return c.capital; }},
+    CostMetric{"cost_capital", [](const YearlyCost& c) { return c.capital; }, false},
     CostMetric{"cost_per_year", [](const YearlyCost& c) { return c.total(); }},
     CostMetric{"cost_per_goodput_gpu_hour",
                [](const YearlyCost& c) { return c.per_goodput_gpu_hour(); }},
@@ -65,20 +65,42 @@ void add_used_metrics(const Scenario& s, ReplicaResult& r) {
 
 }  // namespace
 
-void add_object_store_costs(const Scenario& s, const PlaceUse& use, MetricList& out) {
-    const StorePrices& prices = s.stores[object_store_index].system->prices();
+void add_object_store_costs(const Scenario& s, const UseByStore& uses, MetricList& out) {
     const auto parts = [](Bytes moved, Bytes part) {
         return part > Bytes{}
                    ? static_cast<double>(moved.count()) / static_cast<double>(part.count())
                    : 0;
     };
-    const double requests = parts(use.bytes.written, prices.write_part) * prices.per_write_request +
-                            parts(use.read, prices.read_part) * prices.per_read_request;
+    bool paid = false;
+    double requests = 0;
+    double egress = 0;
+    double kept = 0;
+    for (std::size_t store = 0; store < s.stores.size(); ++store) {
+        if (!s.stores[store].system) continue;
+        const StorePrices prices = s.stores[store].system->prices();
+        paid |= store == object_store_index || prices.any();
+        const PlaceUse& use = uses[store];
+        requests += parts(use.bytes.written, prices.write_part) * prices.per_write_request +
+                    parts(use.read, prices.read_part) * prices.per_read_request;
+        egress += static_cast<double>(use.read.count()) * prices.per_egress_byte;
+        kept += static_cast<double>(use.bytes.safe.count()) * prices.per_byte_month;
+    }
+    if (!paid) return;
     out.add("object_store_requests_cost", requests);
-    out.add("object_store_egress_cost",
-            static_cast<double>(use.read.count()) * prices.per_egress_byte);
-    out.add("object_store_kept_cost_per_month",
-            static_cast<double>(use.bytes.safe.count()) * prices.per_byte_month);
+    out.add("object_store_egress_cost", egress);
+    out.add("object_store_kept_cost_per_month", kept);
+}
+
+std::vector<std::string> prices_missing(const Scenario& of, const Scenario& beside) {
+    std::vector<std::string> out;
+    if (!of.cost || !beside.cost) return out;
+    const std::vector<std::string>& priced_in_neither = beside.cost->plan.left_out;
+    for (const std::string& what : of.cost->plan.left_out) {
+        if (std::ranges::find(priced_in_neither, what) == priced_in_neither.end()) {
+            out.push_back(what);
+        }
+    }
+    return out;
 }
 
 const CostMetric* cost_metric(std::string_view name) {
@@ -135,28 +157,28 @@ void carry_prices(const CostStudy& study, std::vector<MetricSummary>& metrics) {
         const CostMetric* metric = cost_metric(m.name);
         if (metric == nullptr) continue;
         const CostRange range = study.range(metric->of);
+        m.summary.mean = range.typical;
         m.summary.ci95 = {range.low, range.high};
     }
 }
 
-double open_by_network(const CostedReplicas& a, const CostedReplicas& b, double confidence) {
-    const std::size_t draws = draws_of_pairs(a.draws, b.draws);
-    if (draws == 0) return 0;
+double open_by_luck(const CostedReplicas& a, const CostedReplicas& b, double confidence) {
     const std::size_t pairs = std::min(a.values.size(), b.values.size());
-    return compare_paired(std::span(a.values).first(pairs), std::span(b.values).first(pairs),
-                          Better::lower, confidence, dealt_over(pairs, draws))
-        .interval.half_width();
+    const PairedComparison p = compare_paired(
+        std::span(a.values).first(pairs), std::span(b.values).first(pairs), Better::lower,
+        confidence, dealt_over(pairs, draws_of_pairs(a.draws, b.draws)));
+    return p.verdict == Verdict::equal ? 0 : p.interval.half_width();
 }
 
 PairedComparison compare_money(const CostedReplicas& of_a, const CostedReplicas& of_b,
                                const CostMetric& metric, double confidence) {
     const CostStudy& a = of_a.study;
     const CostStudy& b = of_b.study;
-    RY_CHECK(a.draws.size() == b.draws.size());
+    const std::size_t draws = std::min(a.draws.size(), b.draws.size());
     std::vector<double> first;
     std::vector<double> second;
     std::vector<double> differences;
-    for (std::size_t d = 0; d < a.draws.size(); ++d) {
+    for (std::size_t d = 0; d < draws; ++d) {
         first.push_back(metric.of(a.draws[d]));
         second.push_back(metric.of(b.draws[d]));
         differences.push_back(first.back() == second.back() ? 0 : second.back() - first.back());
@@ -168,9 +190,10 @@ PairedComparison compare_money(const CostedReplicas& of_a, const CostedReplicas&
     out.difference = out.mean_b - out.mean_a;
     out.pairs_to_settle.reset();  // more replicas do not make a price more certain
     std::ranges::sort(differences);
-    out.interval = widened({sorted_quantile(differences, (1 - confidence) / 2),
-                            sorted_quantile(differences, (1 + confidence) / 2)},
-                           out.difference, open_by_network(of_a, of_b, confidence));
+    out.interval =
+        widened({sorted_quantile(differences, (1 - confidence) / 2),
+                 sorted_quantile(differences, (1 + confidence) / 2)},
+                out.difference, metric.has_luck ? open_by_luck(of_a, of_b, confidence) : 0);
     if (out.verdict == Verdict::equal) return out;
     out.verdict = out.interval.high < 0  ? Verdict::second
                   : out.interval.low > 0 ? Verdict::first

@@ -14,20 +14,24 @@ namespace railyard {
 struct CostMetric {
     std::string_view name;
     double (*of)(const YearlyCost&);
+    bool has_luck = true;  // it is another in each replica
 };
 // Null: the metric is no money of [cost].
 const CostMetric* cost_metric(std::string_view name);
 
-// What checkpoints in [object_store] cost by use.
-void add_object_store_costs(const Scenario& s, const PlaceUse& use, MetricList& out);
+// What has a price in `beside` and none in `of`, which then looks cheaper than it is.
+std::vector<std::string> prices_missing(const Scenario& of, const Scenario& beside);
+
+// What checkpoints cost by use, in stores that are paid so.
+void add_object_store_costs(const Scenario& s, const UseByStore& uses, MetricList& out);
 
 // What a finished campaign used and gave, of its metrics: of a replica that has just run, or that was
 // read back.
 CampaignUse campaign_use(const Scenario& scenario, std::span<const Metric> metrics,
                          Duration simulated);
 
-// In place of the intervals of the replicas' means, which have typical prices: the middle 95 % of what
-// prices and failures make of them.
+// In place of the replicas' means and their intervals: all replicas together at typical prices (a mean of
+// ratios would leave out those without any work), and the middle 95 % of what prices and failures make of it.
 void carry_prices(const CostStudy& study, std::vector<MetricSummary>& metrics);
 
 // A design's cost, and a figure of it at typical prices in each replica. These share so many draws of the
@@ -37,12 +41,12 @@ struct CostedReplicas {
     std::vector<double> values;
     std::size_t draws = 0;
 };
-// How far the difference of the means is open because so few draws of a network were looked at: half of the
-// interval over draws. 0 where replicas share none.
-double open_by_network(const CostedReplicas& a, const CostedReplicas& b, double confidence);
+// How far the difference of the means is open because so few replicas, or draws of a network that they share,
+// were looked at: half of Student's interval over them. Infinite for one pair, 0 for pairs that are equal.
+double open_by_luck(const CostedReplicas& a, const CostedReplicas& b, double confidence);
 
 // Two designs at the same prices, draw by draw: the middle `confidence` of the difference decides, wider by
-// what the network leaves open. Student's interval of a mean would say how well the mean over prices is
+// what luck leaves open. Student's interval of a mean would say how well the mean over prices is
 // known, not what anybody will pay.
 PairedComparison compare_money(const CostedReplicas& a, const CostedReplicas& b,
                                const CostMetric& metric, double confidence);

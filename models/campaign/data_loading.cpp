@@ -56,7 +56,11 @@ std::optional<DataFeedSpec> feed_of(const Scenario& s) {
 void join_data(Section& job, Catalogue& catalogue, const LossCauses& without, Scenario& s) {
     DataContext context = context_of(s);
     if (job.ok() && !job.describing() && job.has("data")) {
-        context.store = supply_of_data(s.stores[shared_store].limits);
+        const StoreSetup& shared = s.stores[shared_store];
+        context.store = supply_of_data(shared.limits);
+        if (shared.system) {
+            context.store_egress_usd_per_byte = shared.system->prices().per_egress_byte;
+        }
         if (s.stores.size() > object_store_index) {
             const StoreSetup& objects = s.stores[object_store_index];
             context.objects = supply_of_data(objects.limits);

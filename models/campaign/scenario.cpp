@@ -219,7 +219,7 @@ void ScenarioReader::read_networks_and_stores() {
     s_.gpu_path = store.gpu_path();
     StoreReader object(StoreRole::object, top_, *catalogue_, s_.node, node_name_, s_.nodes.nodes);
     if (object.present()) s_.stores.push_back(object.build(s_.networks));
-    power_->read_network_and_storage(store.servers());
+    power_->read_network_and_storage(store.on_site() ? store.servers() : 0);
     warn_of_late_strikes();
     if (s_.networks[0].kind_given) {
         // NICs of Ultra Ethernet and EFA start a message as RoCE's do.

@@ -174,8 +174,11 @@ void WorldPhases::take(std::size_t k, WorldPart part) {
     }
     sum.network_stalls += ran.network_stalls;
     sum.corrupted_results += ran.corrupted_results;
-    sum.objects.bytes.safe = {};  // that stood there before stands there still, or is gone
-    sum.objects += ran.objects;
+    for (std::size_t store = 0; store < sum.in_stores.size(); ++store) {
+        sum.in_stores[store]
+            .bytes.safe = {};  // that stood there before stands there still, or is gone
+        sum.in_stores[store] += ran.in_stores[store];
+    }
     sum.store.add(ran.store);
     sum.held += ran.held;
     sum.node_busy += ran.node_busy;

@@ -256,7 +256,7 @@ void add_work(const WorldScenario& world, const WorldJobs& jobs, const WorldRunR
 void add_data_of_objects(const WorldScenario& world, const WorldJobs& jobs, const WorldRunResult& r,
                          MetricList& out) {
     const auto from_objects = [](const std::optional<DataLoading>& data) {
-        return data && data->source == DataSource::object_store;
+        return data && (data->source == DataSource::object_store || data->egress_usd_per_byte > 0);
     };
     if (std::ranges::none_of(world.data, from_objects)) return;
     double fetched = 0;
@@ -299,9 +299,7 @@ MetricList world_metrics(const Scenario& s, const WorldJobs& jobs, const WorldRu
     add_waits(times_of(*s.world, jobs, r), out);
     add_kinds(s, jobs, r, out);
     add_work(*s.world, jobs, r, out);
-    if (s.world->spec.stores.size() > object_store_index) {
-        add_object_store_costs(s, r.outcome.objects, out);
-    }
+    if (!s.world->spec.stores.empty()) add_object_store_costs(s, r.outcome.in_stores, out);
     add_data_of_objects(*s.world, jobs, r, out);
     if (s.stores[shared_store].failures) add_store_metrics(r.outcome.store, out);
     std::int64_t gpus = s.gpus();

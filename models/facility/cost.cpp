@@ -298,15 +298,32 @@ YearlyCost yearly_cost(const CostPlan& plan, std::span<const double> prices,
     return out;
 }
 
+namespace {
+
+// A year of what an owner pays and a tenant does not, used for such a share of it.
+double owners_alone(const CostPlan& plan, std::span<const double> prices,
+                    const CampaignUse& campaign, double utilisation) {
+    CostPlan owned = plan;
+    CostPlan shared = plan;
+    owned.utilisation = shared.utilisation = utilisation;
+    std::erase_if(shared.capital, [](const CostLine& line) { return !line.of_tenants; });
+    std::erase_if(shared.yearly, [](const CostLine& line) { return !line.of_tenants; });
+    double both = 0;
+    for (std::size_t i = 0; i < plan.used.size(); ++i) {
+        if (!plan.used[i].of_tenants) continue;
+        both += used_in_a_year(shared, i, campaign) * prices[plan.used[i].price];
+    }
+    const YearlyCost year = yearly_cost(shared, prices, campaign);
+    return yearly_cost(owned, prices, campaign).total() - year.depreciation - year.kept - both;
+}
+
+}  // namespace
+
 double break_even_hours(const CostPlan& plan, std::span<const double> prices,
                         const CampaignUse& campaign) {
     // What owning costs is straight in the hours used: idle + slope * hours.
-    CostPlan idle = plan;
-    idle.utilisation = 0;
-    CostPlan busy = plan;
-    busy.utilisation = 1;
-    const double unused = yearly_cost(idle, prices, campaign).total();
-    const double slope = (yearly_cost(busy, prices, campaign).total() - unused) / hours_per_year;
+    const double unused = owners_alone(plan, prices, campaign, 0);
+    const double slope = (owners_alone(plan, prices, campaign, 1) - unused) / hours_per_year;
     const double rent = prices[*plan.rental] * static_cast<double>(plan.gpus);
     return rent > slope ? unused / (rent - slope) : infinite;
 }
@@ -387,17 +404,17 @@ CostStudy study_costs(const CostPlan& plan, std::span<const CampaignUse> campaig
 
 CostDifference compare_costs(const CostStudy& first, const CostStudy& second,
                              double (*figure)(const YearlyCost&), double open) {
-    RY_CHECK(first.draws.size() == second.draws.size());
+    const std::size_t draws = std::min(first.draws.size(), second.draws.size());
     std::vector<double> differences;
     double cheaper = 0;
-    for (std::size_t d = 0; d < first.draws.size(); ++d) {
+    for (std::size_t d = 0; d < draws; ++d) {
         const double a = figure(first.draws[d]);
         const double b = figure(second.draws[d]);
         differences.push_back(a == b ? 0 : b - a);
         if (b < a) ++cheaper;
     }
     CostDifference out;
-    out.second_cheaper = cheaper / static_cast<double>(first.draws.size());
+    out.second_cheaper = cheaper / static_cast<double>(draws);
     out.difference =
         range_of(std::move(differences), figure(second.typical) - figure(first.typical));
     const Interval middle =
@@ -409,8 +426,11 @@ CostDifference compare_costs(const CostStudy& first, const CostStudy& second,
 
 Interval widened(const Interval& around, double value, double open) {
     if (open <= 0) return around;
-    return {value - std::hypot(value - around.low, open),
-            value + std::hypot(around.high - value, open)};
+    // A typical value can lie outside the middle of skewed draws: an arm shorter than none gains all of `open`.
+    const auto arm = [&](double length) {
+        return length > 0 ? std::hypot(length, open) : length + open;
+    };
+    return {value - arm(value - around.low), value + arm(around.high - value)};
 }
 
 }  // namespace railyard

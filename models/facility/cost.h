@@ -23,6 +23,7 @@ struct CostLine {
     std::size_t price = 0;           // among CostPlan's
     bool of_hardware = false;        // the price is a share of all capital lines without this mark
     bool own_support = false;        // bought with support that has a line of its own
+    bool of_tenants = false;         // who rents GPUs pays it as well
     std::optional<double> resale{};  // what is left of it; none: CostPlan::residual
 };
 

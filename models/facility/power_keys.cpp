@@ -211,7 +211,8 @@ void PowerKeysReader::check_supplies(Section& power) {
     const double enough = std::ceil(need.value / node.supply_rating.value);
     const std::string message = fmt::format(
         "a node draws up to {} ({}); its {} supplies of {} give {}{}", to_text(need),
-        parts_text(node), node.supplies, to_text(node.supply_rating), to_text(Watts{left}),
+        node.rated.value > node.full().value ? "its rating" : parts_text(node), node.supplies,
+        to_text(node.supply_rating), to_text(Watts{left}),
         redundant > 0
             ? fmt::format(
                   " when {} of them {} lost, {} together", redundant, redundant == 1 ? "is" : "are",

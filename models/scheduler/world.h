@@ -97,7 +97,7 @@ struct WorldOutcome : FaultCounts {
     std::int64_t network_stalls = 0;     // of jobs that had no way left
     std::int64_t corrupted_results = 0;  // jobs that were done before anybody knew
     std::string stuck;                   // who holds what and can never have what it waits for
-    PlaceUse objects;                    // by checkpoints in the object store
+    UseByStore in_stores;                // by checkpoints
     StoreFailureCounts store;            // of the shared one
     GpuNanoseconds held = 0;             // by jobs
     GpuNanoseconds node_busy = 0;        // of nodes that hold a job, all their GPUs

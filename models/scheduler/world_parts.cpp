@@ -131,10 +131,11 @@ void WorldParts::count(Parts& parts, bool over) {
     parts.checkpointer.end();
     const CheckpointOutcome& outcome = parts.checkpointer.outcome();
     for (std::size_t tier = 0; tier < outcome.tiers.size(); ++tier) {
-        if (parts.spec().tiers[tier].place != Place::object_store) continue;
+        const TierSpec& spec = parts.spec().tiers[tier];
+        if (on_nodes(spec.place)) continue;
         PlaceUse use{outcome.tiers[tier], outcome.bytes_read[tier]};
         if (over) use.bytes.safe = {};
-        objects_ += use;
+        in_stores_[spec.write.store] += use;
     }
 }
 
@@ -144,7 +145,7 @@ void WorldParts::start() {
 
 void WorldParts::end(WorldOutcome& outcome) {
     for (const auto& [job, slot] : slot_of_) count(*slots_[slot].parts, false);
-    outcome.objects = objects_;
+    outcome.in_stores = in_stores_;
     if (!failing_) return;
     failing_->end();
     outcome.store = failing_->counts();

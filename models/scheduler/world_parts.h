@@ -105,7 +105,7 @@ class WorldParts : public CampaignEngine::Component, FailingStore::DataOwner {
     std::vector<Slot> slots_;
     std::vector<std::vector<std::uint32_t>> free_;  // by kind of jobs
     std::map<JobIndex, std::uint32_t> slot_of_;
-    PlaceUse objects_;  // by checkpoints in the object store; a job that is over keeps none
+    UseByStore in_stores_;  // by checkpoints; a job that is over keeps none
     std::optional<FailingStore> failing_;
 };
 

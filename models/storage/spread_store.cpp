@@ -67,16 +67,17 @@ StoreLimits SpreadStore::limits(const StoreState& state) const {
 }
 
 StoreCapacity SpreadStore::capacity() const {
-    if (s_.spares == 0 && s_.overhead == 0) {
+    const std::int64_t spares = s_.spares.value_or(0);
+    if (spares == 0 && s_.overhead == 0) {
         const double share = static_cast<double>(s_.data) / static_cast<double>(strips());
         return {d_.raw(), share_of(d_.raw(), share), fmt::format("raw x {}/{}", s_.data, strips())};
     }
     const std::int64_t n = d_.servers;
     const long double net = static_cast<long double>(d_.raw().count()) *
-                            static_cast<long double>(s_.data * (n - s_.spares)) /
+                            static_cast<long double>(s_.data * (n - spares)) /
                             static_cast<long double>(strips() * n) * (1 - s_.overhead);
     return {d_.raw(), Bytes::of(std::llround(net)),
-            fmt::format("raw x {}/{} x ({}-{})/{} x {:g}", s_.data, strips(), n, s_.spares, n,
+            fmt::format("raw x {}/{} x ({}-{})/{} x {:g}", s_.data, strips(), n, spares, n,
                         1 - s_.overhead)};
 }
 
@@ -90,7 +91,7 @@ Protection SpreadStore::protection() const {
     p.stripe_drives = strips();
     p.drives_lost_max = s_.parity;
     p.drive_capacity = d_.drives.capacity;
-    p.spare_drives = s_.spares * d_.drives.count;
+    if (s_.spares) p.spare_drives = *s_.spares * d_.drives.count;
     p.rebuild = s_.rebuild * d_.servers;
     p.rebuild_reads = static_cast<double>(s_.data);
     p.rebuild_over_all = true;
@@ -101,8 +102,10 @@ Protection SpreadStore::protection() const {
 
 }  // namespace
 
-std::unique_ptr<StorageSystem> make_spread_store(const StoreDesign& design,
+std::unique_ptr<StorageSystem> make_spread_store(Section& storage, const StoreDesign& design,
                                                  const SpreadSpec& spec) {
+    warn_of_keys(storage, {"drive_rebuild_bandwidth"},
+                 "has no effect: servers rebuild together what is lost, each at a rate of its own");
     return std::make_unique<SpreadStore>(design, spec);
 }
 

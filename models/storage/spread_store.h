@@ -3,6 +3,7 @@
 // another server: Ceph, 3FS, WEKA, object stores. What is lost moves to the servers that are left.
 
 #include <memory>
+#include <optional>
 
 #include "models/storage/store_design.h"
 
@@ -11,8 +12,10 @@ namespace railyard {
 struct SpreadSpec {
     std::int64_t data = 1;    // strips of a piece; 1: whole copies
     std::int64_t parity = 2;  // strips more; copies more
-    std::int64_t spares = 0;  // servers' worth of space that is kept free
-    double overhead = 0;      // of the file system, of raw capacity
+    // Servers' worth of space that is kept free; not set: none of its own, but no store is full, and what is
+    // lost finds room.
+    std::optional<std::int64_t> spares;
+    double overhead = 0;  // of the file system, of raw capacity
     // A server takes in what clients send, and its share of the strips that all servers send around. Else
     // clients send each strip to its server.
     bool servers_spread = false;
@@ -26,6 +29,8 @@ struct SpreadSpec {
     Bandwidth file_write{};
 };
 
-std::unique_ptr<StorageSystem> make_spread_store(const StoreDesign& design, const SpreadSpec& spec);
+// Warns of the keys of `storage` that only RAID groups ask for.
+std::unique_ptr<StorageSystem> make_spread_store(Section& storage, const StoreDesign& design,
+                                                 const SpreadSpec& spec);
 
 }  // namespace railyard

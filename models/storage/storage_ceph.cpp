@@ -42,7 +42,7 @@ std::unique_ptr<StorageSystem> build_ceph(Section& storage, Section& own, Catalo
     spec.failover = c.time("storage", name, "failover_time");
     spec.rebuild_after = c.time("storage", name, "osd_down_out_time");
     spec.rebuild = c.bandwidth("storage", name, "recovery_bandwidth_per_server");
-    return make_spread_store(design, spec);
+    return make_spread_store(storage, design, spec);
 }
 
 }  // namespace railyard

@@ -180,7 +180,7 @@ std::unique_ptr<StorageSystem> build_object(Section& storage, Section& own, Cata
     spec.failover = c.time("storage", name, "failover_time");
     spec.rebuild = c.bandwidth("storage", name, "recovery_bandwidth_per_server");
     spec.file_read = spec.file_write = parts.client();
-    return std::make_unique<ObjectStore>(make_spread_store(design, spec), parts, price);
+    return std::make_unique<ObjectStore>(make_spread_store(storage, design, spec), parts, price);
 }
 
 }  // namespace railyard

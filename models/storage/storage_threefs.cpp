@@ -24,7 +24,7 @@ std::unique_ptr<StorageSystem> build_threefs(Section& storage, Section& own, Cat
     read_latencies(c, design);
     spec.failover = c.time("storage", name, "failover_time");
     spec.rebuild = c.bandwidth("storage", name, "recovery_bandwidth_per_server");
-    return make_spread_store(design, spec);
+    return make_spread_store(storage, design, spec);
 }
 
 }  // namespace railyard

@@ -14,7 +14,7 @@ namespace {
 
 // The rules of what may be built, and what would be allowed.
 void check(Section& storage, Section& own, std::int64_t servers, const SpreadSpec& spec,
-           std::int64_t servers_min, std::int64_t servers_without_spare) {
+           std::int64_t spares, std::int64_t servers_min, std::int64_t servers_without_spare) {
     const std::int64_t stripe = spec.data + spec.parity;
     if (servers < servers_without_spare) {
         storage.error("servers",
@@ -23,7 +23,7 @@ void check(Section& storage, Section& own, std::int64_t servers, const SpreadSpe
                       fmt::format("storage.servers = {}; or {} with storage.weka.hot_spares = 0 "
                                   "and stripes of at most 4+2",
                                   servers_min, servers_without_spare));
-    } else if (servers < servers_min && spec.spares > 0) {
+    } else if (servers < servers_min && spares > 0) {
         storage.error(
             "servers",
             fmt::format("{} servers leave no room for a hot spare: WEKA keeps one from {} on",
@@ -31,14 +31,14 @@ void check(Section& storage, Section& own, std::int64_t servers, const SpreadSpe
             fmt::format("storage.weka.hot_spares = 0, with stripes of at most {}+2; or "
                         "storage.servers = {}",
                         servers - 2, servers_min));
-    } else if (stripe + spec.spares > servers) {
+    } else if (stripe + spares > servers) {
         own.error(
             "data_drives",
             fmt::format("a stripe of {}+{} and {} hot spares need {} servers, found {}: no two "
                         "blocks of a stripe are on one server",
-                        spec.data, spec.parity, spec.spares, stripe + spec.spares, servers),
-            servers - spec.spares - spec.parity >= 3
-                ? fmt::format("at most {}+{}", servers - spec.spares - spec.parity, spec.parity)
+                        spec.data, spec.parity, spares, stripe + spares, servers),
+            servers - spares - spec.parity >= 3
+                ? fmt::format("at most {}+{}", servers - spares - spec.parity, spec.parity)
                 : "fewer hot spares, parity 2, or more servers");
     }
 }
@@ -53,12 +53,13 @@ std::unique_ptr<StorageSystem> build_weka(Section& storage, Section& own, Catalo
     const std::int64_t data_max = c.integer("storage", design.name, "stripe_data_max");
     const std::vector<double> parities = c.numbers("storage", design.name, "parity");
     spec.parity = static_cast<std::int64_t>(parities[0]);
-    spec.spares = c.integer("storage", design.name, "hot_spares");
+    std::int64_t spares = c.integer("storage", design.name, "hot_spares");
     own.read("parity", spec.parity, "Servers of a stripe that may be lost: 2 or 4",
              {.bound = Bound::count});
-    own.read("hot_spares", spec.spares, "Servers' worth of space that is kept free",
+    own.read("hot_spares", spares, "Servers' worth of space that is kept free",
              {.bound = Bound::non_negative});
-    spec.data = std::clamp(design.servers - spec.spares - spec.parity, data_min, data_max);
+    spec.spares = spares;
+    spec.data = std::clamp(design.servers - spares - spec.parity, data_min, data_max);
     own.read("data_drives", spec.data, "Servers of a stripe that hold data: 3 to 16",
              {.bound = Bound::count,
               .otherwise = "as many as servers, spares and parity leave, at most 16"});
@@ -70,7 +71,8 @@ std::unique_ptr<StorageSystem> build_weka(Section& storage, Section& own, Catalo
                })) {
         own.error("parity", fmt::format("expected 2 or 4, found {}", spec.parity));
     } else if (!own.describing()) {
-        check(storage, own, design.servers, spec, c.integer("storage", design.name, "min_servers"),
+        check(storage, own, design.servers, spec, spares,
+              c.integer("storage", design.name, "min_servers"),
               c.integer("storage", design.name, "min_servers_technical"));
     }
     spec.overhead = c.number("storage", design.name, "filesystem_overhead_fraction");
@@ -82,7 +84,7 @@ std::unique_ptr<StorageSystem> build_weka(Section& storage, Section& own, Catalo
     read_latencies(c, design);
     design.calls.first_byte = c.time("storage", design.name, "read_latency");
     spec.failover = c.time("storage", design.name, "failover_time");
-    return make_spread_store(design, spec);
+    return make_spread_store(storage, design, spec);
 }
 
 }  // namespace railyard

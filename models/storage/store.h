@@ -104,6 +104,11 @@ struct StorePrices {
     double per_read_request = 0;
     double per_egress_byte = 0;  // that leaves the store's owner's network; 0: none does
     double per_byte_month = 0;
+
+    bool any() const {
+        return per_write_request > 0 || per_read_request > 0 || per_egress_byte > 0 ||
+               per_byte_month > 0;
+    }
 };
 
 class StorageSystem {

@@ -161,6 +161,7 @@ void StoreReader::warn_of_idle_keys() {
     const bool servers = kind_->place == StorePlace::servers;
     const bool rates = servers || kind_->read_key != nullptr;
     if (!servers) warn_of_keys(storage_, {"servers", "nics_per_server"}, why);
+    if (kind_->place == StorePlace::nodes) warn_of_keys(storage_, {"client_bandwidth"}, why);
     if (!rates) {
         warn_of_keys(storage_,
                      {"server_read_bandwidth", "server_write_bandwidth", "drive",
@@ -179,7 +180,13 @@ ServerDrives StoreReader::drives() {
                            : 0;
     const bool modelled =
         drive_count_ || has_count || kind_->section != nullptr || kind_->place == StorePlace::nodes;
-    if (!modelled) return d;
+    if (!modelled) {
+        warn_of_keys(storage_,
+                     {"drive", "drive_capacity", "drive_read_bandwidth", "drive_write_bandwidth",
+                      "drive_rebuild_bandwidth"},
+                     fmt::format("has no effect without {}", storage_.path("drives_per_server")));
+        return d;
+    }
     d.capacity_given = drive_capacity_.has_value();
     d.capacity = drive_capacity_ ? *drive_capacity_
                  : catalogue_.has("storage", system_, "drive_capacity")
@@ -192,8 +199,8 @@ ServerDrives StoreReader::drives() {
                                                       drive_ == 0 ? "raid6_ssd_rebuild_bandwidth"
                                                                   : "raid6_hdd_rebuild_bandwidth");
     // The drives bound a server that is built of its parts, not one whose rates somebody measured.
-    d.bound = d.count > 0 && (drive_count_ || drive_read_ || drive_write_ ||
-                              storage_.has("drive") || !(server_read_ || server_write_));
+    const bool given = drive_count_ || drive_read_ || drive_write_ || storage_.has("drive");
+    d.bound = given || (d.count > 0 && !(server_read_ || server_write_));
     return d;
 }
 
@@ -270,6 +277,15 @@ StoreSetup StoreReader::build(const std::vector<ClusterNetwork>& networks) {
                        "give storage.server_write_bandwidth");
         built.server_write = built.server_read;
     }
+    constexpr double bytes_max = 9e18;
+    const double drives =
+        static_cast<double>(built.drives.count) * static_cast<double>(built.servers);
+    if (drives * static_cast<double>(built.drives.capacity.count()) > bytes_max) {
+        storage_.error("servers", fmt::format("{:.3g} drives of {} hold more than 9 EB", drives,
+                                              to_text(built.drives.capacity)));
+        storage_.finish();
+        return store;
+    }
     warn_of_idle_keys();
     if (kind_->section != nullptr && role_ == StoreRole::shared) {
         Section own = storage_.section(kind_->section);
@@ -299,6 +315,10 @@ StoreSetup StoreReader::build(const std::vector<ClusterNetwork>& networks) {
     server_write_ = built.server_write.value_or(least(store.limits.write).bandwidth *
                                                 (1.0 / static_cast<double>(built.servers)));
     return store;
+}
+
+bool StoreReader::on_site() const {
+    return kind_->place == StorePlace::servers;
 }
 
 std::optional<Bandwidth> StoreReader::gpu_path() {

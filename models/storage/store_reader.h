@@ -43,7 +43,9 @@ class StoreReader {
                 const std::string& node_name, std::int64_t nodes);
 
     bool present() const { return role_ == StoreRole::shared || storage_.present(); }
-    std::int64_t servers() const { return servers_; }  // that stand on a network
+    // That stand on a network; of a cloud's store and of the nodes' own drives one stands for all.
+    std::int64_t servers() const { return servers_; }
+    bool on_site() const;
     std::int64_t nics_per_server() const { return nics_per_server_; }
     bool converged() const { return converged_; }  // on the compute network
     bool fair_by_job() const { return fair_by_job_; }

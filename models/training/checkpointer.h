@@ -36,6 +36,7 @@ struct PlaceUse {
         read = read + other.read;
     }
 };
+using UseByStore = std::array<PlaceUse, 2>;  // by index into Scenario::stores
 
 // Moves the bytes.
 class Checkpointer : public CampaignEngine::Component, public StoreService::Client {

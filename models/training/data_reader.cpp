@@ -320,6 +320,8 @@ std::optional<DataLoading> read_data(Section& job, Catalogue& catalogue,
     if (out.source == DataSource::object_store) {
         out.egress_usd_per_byte =
             k.egress_price ? *k.egress_price * 1e-9 : context.egress_usd_per_byte;
+    } else if (out.source == DataSource::storage) {
+        out.egress_usd_per_byte = context.store_egress_usd_per_byte;
     }
     return out;
 }

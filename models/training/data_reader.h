@@ -41,11 +41,12 @@ struct DataContext {
     std::string node;  // in the catalogue
     std::int64_t nodes = 0;
     std::int64_t gpus_per_node = 0;
-    Duration step{};                    // with its data at hand
-    std::int64_t tokens_per_step = 0;   // 0: no language model
-    DataSupply store;                   // what the shared store gives the job
-    std::optional<DataSupply> objects;  // what [object_store] does; none: it is not there
-    double egress_usd_per_byte = 0;     // from there
+    Duration step{};                       // with its data at hand
+    std::int64_t tokens_per_step = 0;      // 0: no language model
+    DataSupply store;                      // what the shared store gives the job
+    std::optional<DataSupply> objects;     // what [object_store] does; none: it is not there
+    double egress_usd_per_byte = 0;        // from there
+    double store_egress_usd_per_byte = 0;  // from the shared store
 };
 
 // Reads the section; nothing when it is absent or wrong.

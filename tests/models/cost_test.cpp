@@ -296,6 +296,14 @@ TEST_CASE("at the break-even hours renting costs what owning does") {
     REQUIRE(hours < hours_per_year);
     plan.utilisation = hours / hours_per_year;
     CHECK(yearly_cost(plan, prices, half_a_year()).total() == doctest::Approx(2.5 * 80 * hours));
+    // What who rents pays as well is no reason to do either.
+    CostPlan staffed = small_plan();
+    staffed.capital.push_back(
+        {.what = "store", .quantity = 3, .per = "TB", .price = 1, .of_tenants = true});
+    staffed.yearly[0].of_tenants = true;
+    staffed.yearly.push_back(
+        {.what = "staff", .quantity = 9, .per = "", .price = 1, .of_tenants = true});
+    CHECK(break_even_hours(staffed, prices, half_a_year()) == doctest::Approx(hours));
     plan.prices[4].typical = 0.01;  // less than the energy of an hour
     CHECK(std::isinf(break_even_hours(plan, typical_prices(plan.prices), half_a_year())));
 }
@@ -368,16 +376,22 @@ TEST_CASE("money is as open as other metrics where few draws of a network were l
     }
     const PairedComparison alone = compare_money({a, of_a, 0}, {b, of_b, 0}, metric, 0.95);
     CHECK(alone.verdict == Verdict::first);
-    const double open = open_by_network({a, of_a, 2}, {b, of_b, 2}, 0.95);
+    const double open = open_by_luck({a, of_a, 2}, {b, of_b, 2}, 0.95);
     CHECK(open == doctest::Approx(student_t_quantile(0.975, 1) * 10));
-    CHECK(open_by_network({a, of_a, 2}, {b, of_b, 0}, 0.95) == open);
-    CHECK(open_by_network({a, of_a, 0}, {b, of_b, 0}, 0.95) == 0);
+    CHECK(open_by_luck({a, of_a, 2}, {b, of_b, 0}, 0.95) == open);
+    // Sixteen pairs of their own leave it open, too; one pair wholly, and pairs that are equal not at all.
+    CHECK(open_by_luck({a, of_a, 0}, {b, of_b, 0}, 0.95) ==
+          doctest::Approx(student_t_quantile(0.975, 15) * 10 / std::sqrt(15)));
+    CHECK(std::isinf(open_by_luck({a, {100}, 0}, {b, {110}, 0}, 0.95)));
+    CHECK(open_by_luck({a, {100}, 0}, {b, {100}, 0}, 0.95) == 0);
+    CHECK(compare_money({a, {100}, 0}, {b, {110}, 0}, metric, 0.95).verdict == Verdict::undecided);
+    const CostRange bare = compare_costs(a, b, metric.of).difference;
     const PairedComparison shared = compare_money({a, of_a, 2}, {b, of_b, 2}, metric, 0.95);
     CHECK(shared.difference == alone.difference);
     CHECK(shared.difference - shared.interval.low ==
-          doctest::Approx(std::hypot(alone.difference - alone.interval.low, open)));
+          doctest::Approx(std::hypot(bare.typical - bare.low, open)));
     CHECK(shared.interval.high - shared.difference ==
-          doctest::Approx(std::hypot(alone.interval.high - alone.difference, open)));
+          doctest::Approx(std::hypot(bare.high - bare.typical, open)));
     // `cost` says the same.
     const CostDifference d = compare_costs(a, b, metric.of, open);
     CHECK(d.difference.low == doctest::Approx(shared.interval.low));
@@ -435,7 +449,7 @@ TEST_CASE(
                                     [](const Metric& m) { return m.name == "energy"; });
     REQUIRE(meter != r.metrics.end());
     CHECK(kwh == doctest::Approx(meter->value / 3.6e6));
-    CHECK(kwh > s.cost->power.idle_kwh_per_year() * 20 * 24 / hours_per_year);
+    CHECK(kwh > s.cost->idle_kwh_per_year * 20 * 24 / hours_per_year);
 }
 
 TEST_CASE("a campaign that gives nothing has a cost, and no cost per anything") {

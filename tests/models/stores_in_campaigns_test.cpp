@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "models/campaign/campaign.h"
+#include "models/campaign/cost_metrics.h"
 #include "tests/scenario_text.h"
 
 using namespace railyard;
@@ -317,4 +318,65 @@ TEST_CASE("an upload that has half of its rate beside steps takes twice as long"
     CHECK(metric(r, "checkpoint_time_to_safe") - seconds(c.snapshot) ==
           doctest::Approx(2 * alone_s).epsilon(1e-6));
     CHECK(r.job.checkpoint.upload[Wall::network] > Duration{});
+}
+
+TEST_CASE("a store that spreads its strips rebuilds a lost drive before anybody replaces it") {
+    const std::string one_drive = cluster_text(4, "20 day") + R"(
+[storage]
+servers = 12
+[storage.failures]
+random = false
+[[storage.failures.inject]]
+at = "1 h"
+part = "drive"
+index = 0
+down_for = "19 day"
+[job.step]
+time = "5 s"
+[job.checkpoint]
+size = "100 GB"
+interval = "1 h"
+[failures]
+profile = "none"
+)";
+    for (const char* system : {"ceph_nvme", "threefs", "object", "weka"}) {
+        CAPTURE(system);
+        const Scenario s = scenario(one_drive, {std::string("storage.system=") + system});
+        CHECK(metric(run(s), "storage_rebuilds") == 1);
+    }
+}
+
+TEST_CASE("a cloud's store draws nothing on the site, and is paid by what is sent and read") {
+    const std::string text = cluster_text(2, "2 day") + R"(
+[storage]
+system = "s3"
+object.egress = true
+[job.step]
+time = "5 s"
+[job.checkpoint]
+mode = "sync"
+size = "100 GB"
+interval = "6 h"
+[job.data]
+sample_size = "1 MB"
+batch = 100
+[failures]
+profile = "none"
+[cost]
+)";
+    const Scenario s = load_scenario(text, "cloud", {});
+    CHECK(s.power.storage.value == 0);
+    const ReplicaResult r = run(s);
+    const StorePrices prices = s.stores[shared_store].system->prices();
+    REQUIRE(prices.per_egress_byte > 0);
+    CHECK(metric(r, "object_store_requests_cost") ==
+          doctest::Approx(metric(r, "storage_bytes_written") /
+                          static_cast<double>(prices.write_part.count()) *
+                          prices.per_write_request));
+    CHECK(metric(r, "data_egress_cost") ==
+          doctest::Approx(metric(r, "data_fetched") * prices.per_egress_byte));
+    CHECK(metric(r, "paid_by_use") > metric(r, "data_egress_cost"));
+    const Scenario own = scenario(
+        text, {"storage.system=object", "storage.servers=12", "storage.object.egress=false"});
+    CHECK(own.power.storage.value > 0);
 }

@@ -278,7 +278,8 @@ TEST_CASE(
     // E|4 - 8x| over the worse half: a regret of up to 4, 1 in the mean.
     CHECK(each[0].mean == doctest::Approx(1).epsilon(0.15));
     const auto worth = worth_of_inputs(worlds, Better::lower);
-    REQUIRE(!worth.empty());
+    REQUIRE(worth.size() ==
+            1);  // what does nothing is worth nothing, though its line is not quite flat
     CHECK(worth[0].input == "decides");
     // Knowing it one has 11 in the mean in place of 12.
     CHECK(worth[0].worth == doctest::Approx(1).epsilon(0.15));

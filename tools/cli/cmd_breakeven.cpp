@@ -7,6 +7,7 @@
 #include <set>
 
 #include "tools/cli/cmd.h"
+#include "tools/cli/cost_report.h"
 #include "tools/cli/metric_text.h"
 #include "tools/cli/study_arguments.h"
 #include "tools/cli/terminal.h"
@@ -185,6 +186,7 @@ bool check_designs(BreakevenArguments& args) {
                             "--seed gives both the same");
     }
     choose_metric(args, designs);
+    if (args.a.trials.prices) warn_of_prices_missing({{"A", &designs[0]}, {"B", &designs[2]}});
     return true;
 }
 

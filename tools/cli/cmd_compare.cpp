@@ -6,6 +6,7 @@
 
 #include "tools/cli/cmd.h"
 #include "tools/cli/compare_tables.h"
+#include "tools/cli/cost_report.h"
 #include "tools/cli/options.h"
 #include "tools/cli/study_arguments.h"
 #include "tools/cli/terminal.h"
@@ -302,6 +303,9 @@ int cmd_compare(const std::vector<std::string>& arguments) {
         return exit_stuck;
     }
     check_pairs(comparison.arms);
+    std::vector<std::pair<std::string, const Scenario*>> designs;
+    for (const ComparedArm& arm : comparison.arms) designs.emplace_back(arm.name, &arm.scenario);
+    warn_of_prices_missing(designs);
     comparison.decided_by = chosen_metric(comparison.arms, *args);
     share_replicas(comparison.arms);
     SavedRun saved = saved_run(comparison, args->db);

@@ -204,7 +204,7 @@ CostDifference difference_of(const Costed& a, const Costed& b, const CostMetric&
                               c.scenario.draws.size()};
     };
     return compare_costs(a.study, b.study, figure.of,
-                         open_by_network(replicas(a), replicas(b), 0.95));
+                         figure.has_luck ? open_by_luck(replicas(a), replicas(b), 0.95) : 0);
 }
 
 // The estimates that decide between the two cheapest of several designs.
@@ -354,6 +354,9 @@ int cmd_cost(const std::vector<std::string>& arguments) {
         if (!each) return exit_stuck;
         costed.push_back(std::move(*each));
     }
+    std::vector<std::pair<std::string, const Scenario*>> designs;
+    for (const Costed& each : costed) designs.emplace_back(each.name, &each.scenario);
+    warn_of_prices_missing(designs);
     std::optional<Estimated> estimates;
     if (!values->count("no-estimates")) estimates = try_estimates(path, costed, threads);
     if (values->count("json")) {

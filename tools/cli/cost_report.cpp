@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "models/campaign/cost_metrics.h"
 #include "tools/cli/terminal.h"
 #include "tools/program/json_text.h"
 
@@ -65,6 +66,21 @@ std::vector<CostFigure> cost_figures(const Scenario& s) {
     add("per_goodput_gpu_hour", "a goodput GPU-hour");
     if (s.tokens_per_step > 0) add("per_1e12_tokens", "10^12 tokens");
     return out;
+}
+
+void warn_of_prices_missing(const std::vector<std::pair<std::string, const Scenario*>>& designs) {
+    for (const auto& [name, design] : designs) {
+        for (const auto& [other, beside] : designs) {
+            const std::vector<std::string> missing = prices_missing(*design, *beside);
+            if (missing.empty()) continue;
+            fmt::print(stderr,
+                       "railyard: warning: {0} has no price for {1}, and {2} has: {0} looks "
+                       "cheaper than it "
+                       "is. Give it in [cost.price], or compare something else than money\n",
+                       name, fmt::join(missing, ", "), other);
+            break;
+        }
+    }
 }
 
 void print_cost_figures(const Scenario& s, const CostStudy& study) {

@@ -16,6 +16,9 @@ struct CostFigure {
 // Per 10^12 tokens only where tokens are known.
 std::vector<CostFigure> cost_figures(const Scenario& scenario);
 
+// Says of each of these designs, by name, what has a price in another one and none in it.
+void warn_of_prices_missing(const std::vector<std::pair<std::string, const Scenario*>>& designs);
+
 // The figures with their intervals, what dominates them, and renting instead.
 void print_cost_figures(const Scenario& scenario, const CostStudy& study);
 // The same as JSON.

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 
+#include "models/campaign/cost_metrics.h"
 #include "tools/cli/terminal.h"
 #include "tools/program/json_text.h"
 #include "tools/study/design_order.h"
@@ -65,7 +66,7 @@ struct Teller {
     DecisionSection regret() const;
     DecisionSection change() const;
     DecisionSection phases(const std::vector<Scenario>& winners) const;
-    DecisionSection order(const Scenario& winner) const;
+    DecisionSection order(const std::vector<Scenario>& winners) const;
     DecisionSection seen() const;
 };
 
@@ -272,7 +273,8 @@ DecisionSection Teller::phases(const std::vector<Scenario>& winners) const {
     return out;
 }
 
-DecisionSection Teller::order(const Scenario& winner) const {
+DecisionSection Teller::order(const std::vector<Scenario>& winners) const {
+    const Scenario& winner = winners[0];
     DecisionSection out{"Bill of materials of the first", {}, {}, {}};
     out.table = {{"what", "quantity", "per", "USD"}, {false, true, false, true}, {}};
     double sum = 0;
@@ -286,6 +288,14 @@ DecisionSection Teller::order(const Scenario& winner) const {
         const auto& left_out = winner.cost->plan.left_out;
         if (!left_out.empty()) {
             out.notes.push_back(fmt::format("not in it: {}", fmt::join(left_out, ", ")));
+        }
+        for (std::size_t i = 1; i < winners.size(); ++i) {
+            const std::vector<std::string> missing = prices_missing(winner, winners[i]);
+            if (missing.empty()) continue;
+            out.notes.push_back(fmt::format(
+                "{} has a price for {}, and the first has none: it looks cheaper than it is",
+                rank_text(i), fmt::join(missing, ", ")));
+            break;
         }
     }
     return out;
@@ -376,7 +386,7 @@ Decision tell_decision(const DesignQuestion& question, const DesignSearch& searc
     if (answer.worlds > 0 && answer.designs.size() > 1) out.sections.push_back(teller.regret());
     out.sections.push_back(teller.change());
     if (question.phased) out.sections.push_back(teller.phases(winners));
-    out.sections.push_back(teller.order(winners[0]));
+    out.sections.push_back(teller.order(winners));
     out.sections.push_back(teller.seen());
     return out;
 }

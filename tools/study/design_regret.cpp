@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/rng.h"
 #include "sim/statistics.h"
 
 namespace railyard {
@@ -82,33 +83,58 @@ std::vector<Regret> regrets(const Worlds& w, Better better) {
     return out;
 }
 
-std::vector<InputWorth> worth_of_inputs(const Worlds& w, Better better) {
-    std::vector<InputWorth> out;
-    const std::vector<std::size_t> worlds = whole_worlds(w);
-    if (worlds.size() < 3) return out;
-    const auto whole = [&](const std::vector<double>& all) {
-        std::vector<double> values;
-        for (const std::size_t world : worlds) values.push_back(all[world]);
-        return values;
-    };
+namespace {
+
+// What knowing x in each world is worth, of designs with these values there.
+double worth_of(const std::vector<double>& x, const std::vector<std::vector<double>>& values,
+                Better better) {
     const auto better_of_two = [&](double a, double b) {
         return better_than(a, b, better) ? a : b;
     };
-    double unknowing = summarise(whole(w.values[0])).mean;
-    for (const auto& values : w.values) {
-        unknowing = better_of_two(unknowing, summarise(whole(values)).mean);
+    double unknowing = summarise(values[0]).mean;
+    std::vector<double> best = fitted(x, values[0]);
+    for (const std::vector<double>& design : values) {
+        unknowing = better_of_two(unknowing, summarise(design).mean);
+        const std::vector<double> line = fitted(x, design);
+        for (std::size_t j = 0; j < best.size(); ++j) best[j] = better_of_two(best[j], line[j]);
     }
-    for (std::size_t i = 0; i < w.inputs.size(); ++i) {
-        const std::vector<double> x = whole(w.shares[i]);
-        std::vector<double> best = fitted(x, whole(w.values[0]));
-        for (const auto& values : w.values) {
-            const std::vector<double> line = fitted(x, whole(values));
-            for (std::size_t j = 0; j < best.size(); ++j) best[j] = better_of_two(best[j], line[j]);
+    return std::abs(summarise(best).mean - unknowing);
+}
+
+}  // namespace
+
+std::vector<InputWorth> worth_of_inputs(const Worlds& w, Better better) {
+    std::vector<InputWorth> out;
+    std::vector<std::size_t> worlds = whole_worlds(w);
+    if (worlds.size() < 3) return out;
+    const auto in_these = [&](const std::vector<std::vector<double>>& all) {
+        std::vector<std::vector<double>> some;
+        for (const std::vector<double>& each : all) {
+            some.emplace_back();
+            for (const std::size_t world : worlds) some.back().push_back(each[world]);
         }
-        const double worth = std::abs(summarise(best).mean - unknowing);
-        constexpr double nothing = 1e-9;
-        if (worth > nothing * std::abs(unknowing)) out.push_back({w.inputs[i], worth});
+        return some;
+    };
+    const std::vector<std::vector<double>> values = in_these(w.values);
+    const std::vector<std::vector<double>> shares = in_these(w.shares);
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+        out.push_back({w.inputs[i], worth_of(shares[i], values, better)});
     }
+    // The same where the worlds are shuffled, so that no input has to do with any value.
+    constexpr int shuffles = 200;
+    RandomStream random(1, 0, "worth of inputs");
+    std::vector<double> by_chance;
+    for (int k = 0; k < shuffles; ++k) {
+        random.shuffle(worlds);
+        double most = 0;
+        for (const std::vector<double>& x : in_these(w.shares)) {
+            most = std::max(most, worth_of(x, values, better));
+        }
+        by_chance.push_back(most);
+    }
+    std::ranges::sort(by_chance);
+    const double chance = sorted_quantile(by_chance, 0.95);
+    std::erase_if(out, [&](const InputWorth& input) { return input.worth <= chance; });
     std::ranges::stable_sort(out, [](const auto& a, const auto& b) { return a.worth > b.worth; });
     return out;
 }
