@@ -129,7 +129,7 @@ class ReceiverCredits final : public Congestion {
         s.sent = ack.sent_bytes;
         s.under_way = ack.under_way_bytes;
         s.wanted = s.heard ? std::max(s.wanted, ack.wanted_bytes) : ack.wanted_bytes;
-        if (s.speculates) s.credit = std::min(s.credit, s.sent);
+        if (s.speculates) s.credit = std::min(s.credit, s.sent + s.given - s.given_before);
         s.speculates = false;
         // What the last link trims the receiver knows of.
         if (window_ && !(ack.trimmed && ack.last_hop)) {
@@ -202,8 +202,9 @@ class ReceiverCredits final : public Congestion {
         std::int64_t credit = 0;  // bytes that it may ever have sent
         std::int64_t sent = 0;    // as of the last acknowledgement
         std::int64_t under_way = 0;
-        std::int64_t given = 0;   // by its receiver, ever
-        std::int64_t wanted = 0;  // of that, as far as the receiver has heard
+        std::int64_t given = 0;         // by its receiver, ever
+        std::int64_t given_before = 0;  // when it began to speculate
+        std::int64_t wanted = 0;        // of that, as far as the receiver has heard
         std::uint32_t destination = 0;
         Place place = Place::nowhere;
         bool speculates = false;
@@ -225,6 +226,7 @@ class ReceiverCredits final : public Congestion {
         s.under_way = 0;
         s.speculates = s.credit - s.sent <= 0;
         if (s.speculates) s.credit = s.sent + ahead_;
+        s.given_before = s.given;
         set(flow, pace);
     }
     Picoseconds time_of(std::int64_t bytes, double share) const {

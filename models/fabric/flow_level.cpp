@@ -24,16 +24,19 @@ FlowSimulation::FlowSimulation(std::vector<double> capacities, std::size_t trans
 std::size_t FlowSimulation::add(Transfer transfer) {
     const auto id = static_cast<std::uint32_t>(transfers_.size());
     first_follower_.push_back(no_transfer);
-    next_follower_.push_back(no_transfer);
-    state_.emplace_back().place = absent;
-    if (transfer.after >= 0) {
-        const auto before = static_cast<std::size_t>(transfer.after);
+    State& state = state_.emplace_back();
+    state.place = absent;
+    const std::int64_t predecessors[2] = {transfer.after, transfer.after_too};
+    for (std::uint32_t i = 0; i < 2; ++i) {
+        next_follower_.push_back(no_transfer);
+        if (predecessors[i] < 0) continue;
+        const auto before = static_cast<std::size_t>(predecessors[i]);
         RY_CHECK(before < id);
-        next_follower_[id] = first_follower_[before];
-        first_follower_[before] = id;
-    } else {
-        schedule(id, transfer.start + transfer.latency);
+        ++state.waits_for;
+        next_follower_.back() = first_follower_[before];
+        first_follower_[before] = 2 * id + i;
     }
+    if (state.waits_for == 0) schedule(id, transfer.start + transfer.latency);
     transfer.usages.shrink_to_fit();
     transfers_.push_back(std::move(transfer));
     return id;
@@ -114,8 +117,10 @@ void FlowSimulation::finish(std::uint32_t id, Picoseconds now) {
     state_[id].next = now;
     for (std::uint32_t next = first_follower_[id]; next != no_transfer;
          next = next_follower_[next]) {
-        const Transfer& t = transfers_[next];
-        schedule(next, std::max(now, t.start) + t.latency);
+        const std::uint32_t follower = next / 2;
+        if (--state_[follower].waits_for > 0) continue;
+        const Transfer& t = transfers_[follower];
+        schedule(follower, std::max(now, t.start) + t.latency);
     }
 }
 

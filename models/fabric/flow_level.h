@@ -17,7 +17,9 @@ struct Transfer {
     double bytes = 0;
     Picoseconds start{};
     Picoseconds latency{};
-    std::int64_t after = -1;  // starts when this transfer has ended, if that is later; -1: none
+    // It starts when these transfers have ended, if that is later; -1: none.
+    std::int64_t after = -1;
+    std::int64_t after_too = -1;
 };
 
 class FlowSimulation {
@@ -25,7 +27,7 @@ class FlowSimulation {
     // Capacities by link, in bytes/s; room for about so many transfers.
     explicit FlowSimulation(std::vector<double> capacities, std::size_t transfers = 0);
 
-    // Its index, in order of adding. `after` names an earlier one.
+    // Its index, in order of adding. `after` and `after_too` name earlier ones.
     std::size_t add(Transfer transfer);
 
     // Runs all to their end. Those that can never end, because a link of theirs is dead or they wait for one
@@ -47,6 +49,7 @@ class FlowSimulation {
         std::uint32_t place = 0;   // in the heap; absent: not there
         FlowId flow = 0;
         Phase phase = Phase::waiting;
+        std::uint8_t waits_for = 0;  // predecessors that have not ended
     };
 
     void schedule(std::uint32_t transfer, Picoseconds next);
@@ -62,9 +65,10 @@ class FlowSimulation {
     MaxMin shares_;
     std::vector<Transfer> transfers_;
     std::vector<State> state_;
-    std::vector<std::uint32_t> transfer_of_;     // of a FlowId
-    std::vector<std::uint32_t> first_follower_;  // of each transfer, or no_transfer
-    std::vector<std::uint32_t> next_follower_;   // of the same predecessor
+    std::vector<std::uint32_t> transfer_of_;  // of a FlowId
+    // Twice a transfer's index, and one more where the other is its second predecessor; or no_transfer.
+    std::vector<std::uint32_t> first_follower_;  // of each transfer
+    std::vector<std::uint32_t> next_follower_;   // of the same predecessor, by such a number
     // The next instant of each transfer that has one, the soonest first. A heap that knows its members'
     // places: rates change far more often than transfers end, and each change moves an end.
     std::vector<std::uint32_t> heap_;

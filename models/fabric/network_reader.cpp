@@ -260,7 +260,8 @@ void NetworkReader::warn_of_idle_keys(Section& section, const ClusterNetwork& ne
                         (policy == Routing::entropy && network.few_values == 0);
     // On the packet scale each queue pair has a rate and a recovery of its own.
     if (sprays && !context_.packets) warn_of_keys(section, {"queue_pairs"}, of_routing);
-    if (sprays || policy == Routing::destination) {
+    const bool chooses = policy == Routing::adaptive || policy == Routing::flowlet;
+    if (sprays || policy == Routing::destination || (chooses && context_.packet_rates)) {
         warn_of_keys(section, {"hash_seed", "hash_polarized"}, of_routing);
     }
 }

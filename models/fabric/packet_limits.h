@@ -12,6 +12,7 @@ namespace railyard {
 
 // Sums of three still fit the packet clock, which ends after 106 days.
 constexpr Duration packet_time_max = std::chrono::hours(24 * 30);
+constexpr Bandwidth packet_rate_min = Bandwidth::bits_per_second(1'000'000);
 constexpr Bytes packet_buffer_max = Bytes::of(1'000'000'000'000);
 
 // Reports a value above `most`, and goes on with that.

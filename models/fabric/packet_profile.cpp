@@ -367,8 +367,9 @@ void set_up_ultra_ethernet(Catalogue& catalogue, Bandwidth line, Picoseconds rou
                         (static_cast<double>(spec.retransmission_timeout.count()) * 1e-12 *
                              line.bytes_per_second() +
                          4 * product);
-    spec.recovery_window = std::bit_ceil(
-        static_cast<std::uint32_t>(std::max(64.0, open / static_cast<double>(packet))));
+    constexpr double packets_max = 1 << 30;
+    spec.recovery_window = std::bit_ceil(static_cast<std::uint32_t>(
+        std::clamp(open / static_cast<double>(packet), 64.0, packets_max)));
 }
 
 std::unique_ptr<Congestion> make_congestion(Catalogue& catalogue, const Topology& topology,

@@ -173,7 +173,8 @@ void PacketKeys::read_pfc(Section& pfc) {
 void PacketKeys::read_ecn_keys(Section& ecn) {
     ecn_profile_ = "alibaba_per_25g";
     ecn.name("profile", ecn_profile_, with_none(Catalogue::names("ecn")), "an ECN profile",
-             "Marking thresholds of the switches' queues");
+             "Marking thresholds of the switches' queues",
+             {.otherwise = "alibaba_per_25g; on Ultra Ethernet and EFA thresholds of their own"});
     ecn.read("kmin", kmin_, "Queue below which nothing is marked",
              {.bound = Bound::non_negative, .otherwise = "the profile's"});
     ecn.read("kmax", kmax_, "Queue above which everything is marked",
@@ -431,6 +432,7 @@ PacketProfile PacketReader::profile(Catalogue& catalogue, const Topology& topolo
         spec.link_retry = read_link_retry(catalogue);
     }
     if (credits) warn_of_far_sites(network_, topology, p.vl_buffer);
+    check_rates(catalogue, topology, p);
     resolve_buffer(catalogue, p);
     spec.ack_every =
         ack_every_ ? *ack_every_ : catalogue.integer("roce_transport", "", "ack_every_packets");
@@ -447,6 +449,30 @@ PacketProfile PacketReader::profile(Catalogue& catalogue, const Topology& topolo
     if (!buffer_size_) require_buffers(catalogue, topology);
     if (network_.ok()) check_buffers(catalogue, topology, p);
     return p;
+}
+
+// Times are counted in ps and 64 bits, and headroom is for the packets that ports are made for.
+void PacketReader::check_rates(Catalogue& catalogue, const Topology& topology,
+                               const PacketProfile& p) {
+    for (LinkId l = 0; l < topology.links().size(); ++l) {
+        const Bandwidth rate = Bandwidth::bits_per_second(
+            static_cast<std::int64_t>(topology.links()[l].bytes_per_s * 8));
+        if (topology.links()[l].bytes_per_s == 0 || rate >= packet_rate_min) continue;
+        network_.error("",
+                       fmt::format("a cable of {} has {}: packets take links of {} or more",
+                                   topology.name(topology.links()[l].from), to_text(rate),
+                                   to_text(packet_rate_min)),
+                       "a fault's capacity = 0 says that a cable is dead");
+        break;
+    }
+    const std::int64_t packet = p.spec.payload_bytes + p.spec.header_bytes;
+    const std::int64_t most = catalogue.data("headroom_formula", "", "port_mtu").count();
+    if (p.flow_control == FlowControl::pfc && packet > most) {
+        network_.error(
+            "mtu", fmt::format("expected packets of at most {} B with priority flow control, found "
+                               "{} B with headers: ports and their headroom are for these",
+                               most, packet));
+    }
 }
 
 // Not every switch's buffer is published.
@@ -569,18 +595,17 @@ void PacketReader::resolve_transport(Catalogue& catalogue, PacketProfile& p) {
                         : 1;
         spec.reordering = static_cast<std::uint32_t>(reordering_.value_or(by_default));
     }
+    if (routing_ != Routing::flowlet) {
+        warn_of_keys(*transport_, {"flowlet_gap"}, "has no effect without routing = \"flowlet\"");
+    } else {
+        spec.flowlet_gap =
+            flowlet_gap_ ? *flowlet_gap_ : catalogue.time("roce_transport", "", "flowlet_gap");
+    }
     if (tcp) {
         warn_of_keys(*transport_, {"timeout", "retries"},
                      "has no effect with TCP, which has its own");
         spec.retries = catalogue.integer("tcp", "", "retries");
         return;
-    }
-    if (flowlet_gap_ && routing_ != Routing::flowlet) {
-        transport_->warning("flowlet_gap", "has no effect without routing = \"flowlet\"");
-    }
-    if (routing_ == Routing::flowlet) {
-        spec.flowlet_gap =
-            flowlet_gap_ ? *flowlet_gap_ : catalogue.time("roce_transport", "", "flowlet_gap");
     }
     const std::int64_t exponent =
         timeout_ ? *timeout_ : catalogue.integer("nccl_net", "", "ib_timeout_exponent");

@@ -117,6 +117,7 @@ class PacketReader : public PacketKeys {
     void resolve_switches(const Topology& topology, PacketProfile& profile);
     Section& headroom_section(const PacketProfile& profile, VertexId at);
     void warn_of_wrong_priorities(const PacketProfile& profile);
+    void check_rates(Catalogue& catalogue, const Topology& topology, const PacketProfile& p);
     void require_buffers(Catalogue& catalogue, const Topology& topology);
     void check_buffers(Catalogue& catalogue, const Topology& topology,
                        const PacketProfile& profile);

@@ -168,11 +168,21 @@ void PacketReader::resolve_any_order(Catalogue& catalogue, Bandwidth line, Picos
                                      PacketProfile& p) {
     const std::optional<EcnRule> marks = p.ecn;
     set_up_ultra_ethernet(catalogue, line, round_trip, p);
-    if (ecn_->present()) p.ecn = marks;
+    if (ecn_->has("profile") || !p.ecn) {
+        if (ecn_->present()) p.ecn = marks;
+    } else if (marks) {
+        if (kmin_) {
+            p.ecn->per_25_gbit = false;
+            p.ecn->kmin_bytes = marks->kmin_bytes;
+            p.ecn->kmax_bytes = marks->kmax_bytes;
+        }
+        if (pmax_) p.ecn->pmax = *pmax_;
+    }
     if (retries_) p.spec.retries = *retries_;
     if (kind_ != NetworkKind::ultra_ethernet) p.spec.request_gap = {};
     if (routing_ == Routing::flowlet) {
-        p.spec.flowlet_gap = catalogue.time("roce_transport", "", "flowlet_gap");
+        p.spec.flowlet_gap =
+            flowlet_gap_ ? *flowlet_gap_ : catalogue.time("roce_transport", "", "flowlet_gap");
     }
 }
 

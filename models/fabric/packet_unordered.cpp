@@ -41,6 +41,7 @@ void UnorderedRecovery::send(std::uint32_t id) {
     UnorderedSender& sender = senders_[flow];
     const bool again = f.to_send < f.sent;
     const bool alone = f.sent == f.acknowledged;
+    const bool first_under_way = sender.oldest() == nullptr;
     const auto entropy =
         static_cast<std::uint16_t>(f.routing == PacketRouting::entropy ? run_.packets.note(id) : 0);
     sender.send(f.to_send, entropy, packet.bytes, run_.now, again);
@@ -52,7 +53,7 @@ void UnorderedRecovery::send(std::uint32_t id) {
     tell_receiver(id);
     pairs_.aim(flow);
     if (again || f.to_send == f.packets || pairs_.window_is_full(flow)) packet.flags |= flag_asks;
-    if (f.timeout_at == PacketRun::unset) await_oldest(flow);
+    if (first_under_way) await_oldest(flow);
     if (run_.spec.order_loss.enabled && alone) await_probe(flow);
 }
 
@@ -162,17 +163,34 @@ void UnorderedRecovery::await_oldest(std::uint32_t flow) {
         f.timeout_at = PacketRun::unset;
         return;
     }
+    await_since(flow, oldest->at, oldest->again);
+}
+
+void UnorderedRecovery::await_since(std::uint32_t flow, std::int64_t since, bool again) {
+    QueuePair& f = pairs_.pair(flow);
     std::int64_t timeout = run_.spec.retransmission_timeout.count();
-    for (int i = 0; oldest->again && i < f.retries; ++i) timeout *= run_.spec.timeout_growth;
-    f.timeout_at = oldest->at + timeout;
+    for (int i = 0; again && i < f.retries; ++i) timeout *= run_.spec.timeout_growth;
+    f.timeout_at = since + timeout;
     pairs_.await_timeout(flow);
+}
+
+// Nothing is under way, and what has timed out has no credit to go again: the request for news can be lost like
+// anything else, and is made again.
+void UnorderedRecovery::request_again(std::uint32_t flow) {
+    QueuePair& f = pairs_.pair(flow);
+    if (run_.spec.request_gap.count() == 0) return;
+    ++run_.totals.timeouts;
+    if (f.retries == run_.spec.retries) return pairs_.fail(flow);
+    ++f.retries;
+    request(flow);
+    await_since(flow, run_.now, true);
 }
 
 void UnorderedRecovery::time_out_oldest(std::uint32_t flow) {
     QueuePair& f = pairs_.pair(flow);
     UnorderedSender& sender = senders_[flow];
     const UnorderedSender::Sent* oldest = sender.oldest();
-    if (oldest == nullptr) return;
+    if (oldest == nullptr) return request_again(flow);
     ++run_.totals.timeouts;
     const UnorderedSender::Sent sent = *oldest;
     if (sent.number == f.acknowledged) {
@@ -189,7 +207,12 @@ void UnorderedRecovery::time_out_oldest(std::uint32_t flow) {
     }
     pairs_.aim(flow);
     await_oldest(flow);
-    if (pairs_.window_is_full(flow)) request(flow);
+    if (pairs_.window_is_full(flow)) {
+        request(flow);
+        if (sender.oldest() == nullptr && run_.spec.request_gap.count() > 0) {
+            await_since(flow, run_.now, true);
+        }
+    }
     pairs_.offer(flow);
 }
 

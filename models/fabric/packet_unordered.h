@@ -48,6 +48,8 @@ class UnorderedRecovery {
     std::int64_t turns_of(std::uint32_t flow) const;
     void tell_of_path(std::uint32_t id, Picoseconds round_trip);
     void await_oldest(std::uint32_t flow);
+    void await_since(std::uint32_t flow, std::int64_t since, bool again);
+    void request_again(std::uint32_t flow);
     void lose_by_order(std::uint32_t flow, const DeliveryReport& report, Picoseconds round_trip);
     void await_probe(std::uint32_t flow);
 

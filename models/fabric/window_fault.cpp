@@ -163,6 +163,10 @@ std::optional<FaultSpec> read_window_fault(Section& section,
     fault.start = start;
     if (duration) fault.end = start + *duration;
     if (!place_fits(section, fault, place)) return std::nullopt;
+    if (rate && *rate < packet_rate_min) {
+        section.error("rate", fmt::format("expected {} or more, found {}", to_text(packet_rate_min),
+                                          to_text(*rate)));
+    }
     if (rate) fault.rate = *rate;
     if (network != nullptr) out.links = links_of(section, network->topology, place);
     const bool known = !out.links.empty() && network->optics_of(out.links[0]).has_value();

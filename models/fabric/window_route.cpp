@@ -19,8 +19,14 @@ std::optional<WindowRoute> read_window_route(Section& section,
         "The switches between them, in order: [\"leaf-0\", \"spine-1\"]; of several cables "
         "between two the first sound one",
         {.required = true});
+    constexpr std::size_t switches_max = 254;  // a path has at most 255 links
+    if (via.size() > switches_max) {
+        section.error(
+            "via", fmt::format("expected at most {} switches, found {}", switches_max, via.size()));
+    }
     const ClusterNetwork* network = choose_network(section, networks);
     section.finish();
+    if (via.size() > switches_max) return std::nullopt;
     if (from.empty() || to.empty() || via.empty() || network == nullptr) return std::nullopt;
     const Topology& t = network->topology;
     std::vector<std::optional<VertexId>> stops = {

@@ -80,6 +80,16 @@ void check_traffic(Section& section, const TrafficSpec& t, const WindowContext& 
         return;
     }
     if (network->topology.vertex_count() == 0) return;
+    const std::int64_t nics = context.nodes * network->topology.nics_per_node();
+    if (t.kind == WindowTraffic::incast && t.senders >= nics) {
+        section.warning("senders", fmt::format("{} of {}: the job has {} NICs, and one receives",
+                                               nics - 1, t.senders, nics));
+    }
+    const std::int64_t servers = network->topology.spec().servers;
+    if (on_storage(t.kind) && t.stripes > servers) {
+        section.warning("stripes",
+                        fmt::format("{} of {}: there are no more servers", servers, t.stripes));
+    }
     const std::int64_t payload = network->packets.spec.payload_bytes;
     const std::int64_t pieces = in_steps(t.kind) ? t.steps : 1;
     if (largest(t).count() / payload >= flow_packets_max / pieces) {
@@ -97,10 +107,10 @@ void check_traffic(Section& section, const TrafficSpec& t, const WindowContext& 
                                   context.nodes, flows, window_flows_max),
                       "fewer nodes, steps, stripes or queue pairs");
     } else if (flows == 0) {
-        section.warning(
-            "", on_storage(t.kind)
-                    ? fmt::format("{} sends nothing: there are no storage servers", name)
-                    : fmt::format("{} sends nothing: the job has {} node", name, context.nodes));
+        section.warning("", fmt::format("{} sends nothing: {}", name,
+                                        on_storage(t.kind) ? "there are no storage servers"
+                                        : t.group == 1     ? "groups of one node"
+                                                           : "the job has one node"));
     }
 }
 

@@ -720,3 +720,87 @@ bytes = "256 KiB"
         CHECK(r.failures == 0);
     }
 }
+
+TEST_CASE(
+    "credit that comes before the first acknowledgement is not lost with what was speculated") {
+    // A small ring beside a large one: pairs stop, and begin again with credit that was given in advance.
+    const std::string rings = R"(
+[run]
+duration = "1 h"
+[cluster]
+nodes = 2
+[fabric.compute]
+kind = "ultra_ethernet"
+topology = "fat_tree"
+leaf = "sn5600_spectrum4"
+nodes_per_leaf = 1
+[job]
+step.time = "1 s"
+checkpoint.mode = "none"
+[[window.traffic]]
+kind = "ring"
+bytes = "1 MiB"
+[[window.traffic]]
+kind = "ring"
+bytes = "4 KiB"
+)";
+    for (const char* control : {"rccc", "nscc_rccc"}) {
+        CAPTURE(control);
+        const WindowResult r =
+            run_first_window(rings, {std::string("fabric.compute.congestion.control=") + control});
+        CHECK(r.ending == WindowEnding::resolved);
+        CHECK(r.totals.lost_lossy == 0);
+        CHECK(r.failures == 0);
+    }
+}
+
+TEST_CASE("a sender without credit asks again when its request is lost, and gives up in the end") {
+    const std::string outage = one_switch + R"(
+[[window.traffic]]
+kind = "incast"
+senders = 1
+bytes = "1 MiB"
+[[window.fault]]
+kind = "link_down"
+nic = "node-0.nic-0"
+start = "3 us"
+duration = "50 us"
+)";
+    for (const char* control : {"rccc", "nscc", "nscc_rccc"}) {
+        CAPTURE(control);
+        const std::string chosen = std::string("fabric.compute.congestion.control=") + control;
+        const std::string kind = "fabric.compute.kind=ultra_ethernet";
+        const WindowResult passes = run_first_window(outage, {kind, chosen});
+        CHECK(passes.ending == WindowEnding::resolved);
+        CHECK(passes.failures == 0);
+        const WindowResult stays =
+            run_first_window(outage, {kind, chosen, "window.fault.0.duration=1 h"});
+        CHECK(stays.failures == 1);
+    }
+}
+
+TEST_CASE("TCP's flowlets wait for a gap, which packets that choose one by one do not") {
+    const std::string text = R"(
+[run]
+duration = "1 h"
+[cluster]
+nodes = 8
+[fabric.compute]
+kind = "tcp"
+topology = "fat_tree"
+nodes_per_leaf = 2
+[job]
+step.time = "1 s"
+checkpoint.mode = "none"
+[[window.traffic]]
+kind = "permutation"
+bytes = "1 MB"
+)";
+    const auto digest = [&](const std::vector<std::string>& settings) {
+        return run_first_window(text, settings).digest;
+    };
+    const std::string flowlet = "fabric.compute.routing=flowlet";
+    const std::string gap = "fabric.compute.transport.flowlet_gap=";
+    CHECK(digest({flowlet}) != digest({"fabric.compute.routing=adaptive"}));
+    CHECK(digest({flowlet, gap + "1 ns"}) != digest({flowlet, gap + "1 s"}));
+}

@@ -369,11 +369,19 @@ TEST_CASE("a transfer ends when its bytes are through, not earlier, and follower
     const auto b = simulation.add(transfer({{0}, {1}}, 50e3, 0, -1));  // they share link 0
     const auto c = simulation.add(transfer({{1}}, 50e3, 0, static_cast<std::int64_t>(b)));
     const auto d = simulation.add(transfer({}, 0, 10, -1));
+    Transfer joins = transfer({{0}}, 50e3, 0, static_cast<std::int64_t>(c));
+    joins.after_too = static_cast<std::int64_t>(a);
+    const auto e = simulation.add(joins);
+    std::swap(joins.after, joins.after_too);
+    joins.usages = {{1}};
+    const auto f = simulation.add(joins);
     simulation.run();
     CHECK(simulation.end(a) == std::chrono::microseconds(3));
     CHECK(simulation.end(b) == std::chrono::microseconds(3));
     CHECK(simulation.end(c) == std::chrono::microseconds(5));
     CHECK(simulation.end(d) == std::chrono::nanoseconds(1010));
+    CHECK(simulation.end(e) == std::chrono::microseconds(7));  // behind c, the later of its two
+    CHECK(simulation.end(f) == std::chrono::microseconds(7));
 }
 
 TEST_CASE("a transfer over a dead link never ends, and neither does what waits for it") {

@@ -416,6 +416,9 @@ bytes = "2 MB"
         }
         CHECK(run(settings).digest != trimmed.digest);
     }
+    // Ultra Ethernet has thresholds of its own, and one key alone is all that it replaces.
+    CHECK(run({"fabric.compute.ecn.pmax=1.0"}).digest == trimmed.digest);
+    CHECK(run({"fabric.compute.ecn.pmax=0.5"}).digest != trimmed.digest);
 }
 
 TEST_CASE("entropy values and their number decide which paths packets take") {

@@ -271,7 +271,8 @@ std::optional<std::vector<Picoseconds>> fair_ends(const NetworkWindow& window) {
         transfer.bytes = static_cast<double>(f.bytes) * on_wire;
         transfer.start = f.start;
         transfer.latency = router.latency(transfer.usages);
-        transfer.after = f.after >= 0 ? f.after : f.continues;
+        transfer.after = f.after;
+        transfer.after_too = f.continues;
         back.push_back(transfer.latency);
         shares.add(std::move(transfer));
     }
