@@ -342,6 +342,24 @@ void resell(const Value* table, ValueReader& values, const std::string& path, Co
     }
 }
 
+// Keys and prices that nothing of this plan is paid by.
+void warn_of_idle_prices(Section& cost, PriceBook& book, const CostSetup& setup,
+                         const Tenancy& tenancy) {
+    const CostPlan& plan = setup.plan;
+    if (setup.parts_covered && !setup.rented) {
+        for (const CostLine& line : plan.used) {
+            if (line.per != "part") continue;
+            book.has_no_effect(book.prices()[line.price].name,
+                               "support replaces broken parts (cost.parts_covered)");
+        }
+    }
+    if (!plan.capital.empty()) return;
+    warn_of_keys(cost, {"residual"}, "has no effect: nothing is bought");
+    if (tenancy.tenure == Tenure::on_demand) {
+        warn_of_keys(cost, {"years"}, "has no effect: nothing is bought, nor rented for a term");
+    }
+}
+
 // Its keys, and a plan with a line for all that the bill of materials lists.
 CostSetup read_cost_plan(Section& top, Section& cost, ValueReader& values, const Scenario& s) {
     StandaloneCatalogue own = s.open_catalogue();
@@ -387,22 +405,9 @@ CostSetup read_cost_plan(Section& top, Section& cost, ValueReader& values, const
     }
     if (!tenancy.rented()) plan.rental = lines.rental(one_kind);
     book.finish();
-    if (setup.parts_covered && !setup.rented) {
-        for (const CostLine& line : plan.used) {
-            if (line.per != "part") continue;
-            book.has_no_effect(book.prices()[line.price].name,
-                               "support replaces broken parts (cost.parts_covered)");
-        }
-    }
     plan.prices = book.prices();
     quotes.apply(plan, book.set_by_hand(), own.catalogue);
-    if (plan.capital.empty()) {
-        warn_of_keys(cost, {"residual"}, "has no effect: nothing is bought");
-        if (tenancy.tenure == Tenure::on_demand) {
-            warn_of_keys(cost, {"years"},
-                         "has no effect: nothing is bought, nor rented for a term");
-        }
-    }
+    warn_of_idle_prices(cost, book, setup, tenancy);
     resell(resale, values, cost.path("resale"), plan);
     return setup;
 }

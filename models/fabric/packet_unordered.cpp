@@ -174,8 +174,8 @@ void UnorderedRecovery::await_since(std::uint32_t flow, std::int64_t since, bool
     pairs_.await_timeout(flow);
 }
 
-// Nothing is under way, and what has timed out has no credit to go again: the request for news can be lost like
-// anything else, and is made again.
+// Nothing is under way, and what has timed out has no credit to go again: the request for news can be lost
+// like anything else, and is made again.
 void UnorderedRecovery::request_again(std::uint32_t flow) {
     QueuePair& f = pairs_.pair(flow);
     if (run_.spec.request_gap.count() == 0) return;

@@ -426,7 +426,8 @@ CostDifference compare_costs(const CostStudy& first, const CostStudy& second,
 
 Interval widened(const Interval& around, double value, double open) {
     if (open <= 0) return around;
-    // A typical value can lie outside the middle of skewed draws: an arm shorter than none gains all of `open`.
+    // A typical value can lie outside the middle of skewed draws: an arm shorter than none gains all of
+    // `open`.
     const auto arm = [&](double length) {
         return length > 0 ? std::hypot(length, open) : length + open;
     };

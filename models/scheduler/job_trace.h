@@ -13,6 +13,9 @@
 
 namespace railyard {
 
+// Whether sacct's word for a job's state says that it has not ended.
+bool slurm_job_runs(std::string_view state);
+
 enum class TraceFormat : std::uint8_t { csv, sacct, swf };
 
 struct TraceReading {

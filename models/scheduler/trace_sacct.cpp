@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <initializer_list>
+
 #include "models/scheduler/trace_builder.h"
 #include "sim/text.h"
 
@@ -124,11 +127,7 @@ void SacctReader::read_id(TraceRow& row) const {
 
 // Its time is what it has run so far.
 bool SacctReader::runs() const {
-    for (const char* state : {"RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING",
-                              "SIGNALING", "STAGE_OUT", "STOPPED"}) {
-        if (cell(state_).starts_with(state)) return true;
-    }
-    return end_ && is_unknown(cell(end_));
+    return slurm_job_runs(cell(state_)) || (end_ && is_unknown(cell(end_)));
 }
 
 Line SacctReader::line(std::string_view line, TraceRow& row) {
@@ -163,6 +162,13 @@ Line SacctReader::line(std::string_view line, TraceRow& row) {
 }
 
 }  // namespace
+
+bool slurm_job_runs(std::string_view state) {
+    return std::ranges::any_of(
+        std::initializer_list<std::string_view>{"RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING",
+                                                "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED"},
+        [&](std::string_view running) { return state.starts_with(running); });
+}
 
 std::unique_ptr<TraceFormatReader> make_sacct_reader() {
     return std::make_unique<SacctReader>();

@@ -66,7 +66,7 @@ std::optional<SensitivityArguments> parse_sensitivity(const std::vector<std::str
     return out;
 }
 
-std::vector<UncertainInput> inputs_of(const SensitivityArguments& args, const Scenario& s) {
+std::vector<KeyRange> ranges_of(const SensitivityArguments& args) {
     std::vector<KeyRange> ranges;
     for (const std::string& text : args.over) {
         ranges.push_back(KeyRange::parse(text, false, "--over"));
@@ -74,20 +74,34 @@ std::vector<UncertainInput> inputs_of(const SensitivityArguments& args, const Sc
     for (const std::string& text : args.over_log) {
         ranges.push_back(KeyRange::parse(text, true, "--over-log"));
     }
-    std::vector<UncertainInput> inputs;
+    return ranges;
+}
+
+// What the scenario and the ends of the ranges are judged by. A key that there is not is an error, a value that
+// makes no design a gap in the table.
+std::vector<WorkBasis> designs_of(const SensitivityArguments& args, const Scenario& s,
+                                  const std::vector<KeyRange>& ranges) {
+    std::vector<WorkBasis> out = {work_of(s)};
     for (const KeyRange& range : ranges) {
-        // A key that there is not is an error, a value that makes no design a gap in the table.
-        try {
-            ScenarioChanges changed = args.study.changes;
-            changed.settings.push_back(range.setting(range.low()));
-            load_scenario(args.study.trials.text, args.study.trials.file, changed);
-        } catch (const ScenarioError& error) {
-            for (const Diagnostic& d : error.diagnostics()) {
-                if (d.message.starts_with("unknown key")) throw;
+        for (const double end : {range.low(), range.high()}) {
+            try {
+                ScenarioChanges changed = args.study.changes;
+                changed.settings.push_back(range.setting(end));
+                out.push_back(work_of(
+                    load_scenario(args.study.trials.text, args.study.trials.file, changed)));
+            } catch (const ScenarioError& error) {
+                for (const Diagnostic& d : error.diagnostics()) {
+                    if (d.message.starts_with("unknown key")) throw;
+                }
             }
         }
-        inputs.emplace_back(range);
     }
+    return out;
+}
+
+std::vector<UncertainInput> inputs_of(const SensitivityArguments& args, const Scenario& s,
+                                      const std::vector<KeyRange>& ranges) {
+    std::vector<UncertainInput> inputs(ranges.begin(), ranges.end());
     for (const UncertainInput& input : uncertain_inputs(s, args.options.metric)) {
         const bool given = std::ranges::any_of(
             ranges, [&](const KeyRange& range) { return range.key() == input.name(); });
@@ -303,11 +317,11 @@ int cmd_sensitivity(const std::vector<std::string>& arguments) {
     StudyArguments& study = args->study;
     const Scenario scenario = load_scenario(study.trials.text, study.trials.file, study.changes);
     if (!can_start(scenario)) return exit_stuck;
-    if (args->options.metric.empty()) {
-        args->options.metric = deciding_metric(std::vector{work_of(scenario)}).metric;
-    }
+    const std::vector<KeyRange> ranges = ranges_of(*args);
+    const std::vector<WorkBasis> designs = designs_of(*args, scenario, ranges);
+    if (args->options.metric.empty()) args->options.metric = deciding_metric(designs).metric;
     const Metric metric = find_metric(scenario, args->options.metric);
-    const std::vector<UncertainInput> inputs = inputs_of(*args, scenario);
+    const std::vector<UncertainInput> inputs = inputs_of(*args, scenario, ranges);
 
     Sensitivity result;
     std::vector<Knob> knobs;

@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "models/campaign/cost_metrics.h"
 #include "tools/cli/terminal.h"
 #include "tools/program/json_text.h"
 

@@ -7,7 +7,7 @@
 #include <functional>
 #include <map>
 
-#include "models/campaign/cost_metrics.h"
+#include "models/campaign/campaign.h"
 #include "tools/cli/terminal.h"
 #include "tools/program/json_text.h"
 #include "tools/study/design_order.h"

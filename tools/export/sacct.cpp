@@ -121,12 +121,13 @@ std::vector<SacctRow> rows_of_world(const Scenario& s, const ReplicaResult& resu
                                     const ReplicaTrace& record) {
     const WorldHistory history(s, result);
     const RunNodes nodes = nodes_of_world(record);
+    const std::vector<PartitionSpec>& partitions = s.world->spec.partitions;
     std::vector<SacctRow> out;
     for (const JobStint& stint : history.stints()) {
         SacctRow row;
         row.id = stint.job->id;
         row.user = fmt::format("kind{}", stint.job->kind);
-        row.partition = "all";
+        row.partition = partitions[stint.job->partition].name;
         row.submit = stint.from - stint.waited;
         row.start = stint.from;
         row.end = stint.until;

@@ -295,7 +295,10 @@ double DcgmImport::seconds_of_tick() const {
 void DcgmImport::check_exposure() {
     const bool any =
         std::ranges::any_of(series_, [](const auto& entry) { return entry.second.samples > 1; });
-    if (series_.empty()) {
+    const bool tells = std::ranges::any_of(series_, [](const auto& entry) {
+        return std::get<0>(entry.first)->meaning <= DcgmMeaning::remap_failed;
+    });
+    if (!tells) {
         return error("has no field of DCGM that tells of failures",
                      "DCGM_FI_DEV_XID_ERRORS, DCGM_FI_DEV_ECC_DBE_VOL_TOTAL, ...: "
                      "dcgm-exporter's text, or columns of dcgmi dmon");

@@ -6,6 +6,7 @@
 #include <boost/math/special_functions/gamma.hpp>
 #include <cmath>
 
+#include "sim/statistics.h"
 #include "tools/import/text_file.h"
 
 namespace railyard {
@@ -35,22 +36,27 @@ double mean_outage_s(const SeenCause& cause) {
     return all / static_cast<double>(std::max<std::size_t>(1, cause.outages_s.size()));
 }
 
-// The deviation of the logarithms of all times that ended; 0 with fewer than ten.
+// The deviation of the logarithms of times that ended, about the mean of each cause, which has a
+// repair_time of its own; 0 with fewer than ten.
 double log_deviation(const std::vector<SeenCause>& causes) {
-    double sum = 0;
     double squares = 0;
     double count = 0;
+    double means = 0;
     for (const SeenCause& cause : causes) {
+        if (cause.remedy != "replace") continue;
+        std::vector<double> logs;
         for (const std::int64_t s : cause.outages_s) {
-            if (s <= 0 || cause.remedy != "replace") continue;
-            const double x = std::log(static_cast<double>(s));
-            sum += x;
-            squares += x * x;
-            count += 1;
+            if (s > 0) logs.push_back(std::log(static_cast<double>(s)));
         }
+        if (logs.empty()) continue;
+        const auto n = static_cast<double>(logs.size());
+        const double deviation = summarise(logs).deviation;
+        squares += deviation * deviation * (n - 1);
+        count += n;
+        means += 1;
     }
-    if (count < 10) return 0;
-    return std::sqrt(std::max(0.0, (squares - sum * sum / count) / (count - 1)));
+    if (count < 10 || count <= means) return 0;
+    return std::sqrt(squares / (count - means));
 }
 
 void add_cause(const SeenCause& cause, double node_days, ImportedPart& part) {

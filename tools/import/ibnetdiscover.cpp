@@ -40,6 +40,7 @@ class Ibnetdiscover : private Importer {
     void read_names(const std::string& file, const std::vector<FileLine>& lines);
     void read_link_info(const std::string& file, const std::vector<FileLine>& lines);
     void check_ends();
+    bool two_ports_said_ = false;
     void find_tiers();
     void find_hosts();
     void find_nodes();
@@ -246,6 +247,14 @@ void Ibnetdiscover::find_hosts() {
         }
         Host& entry = hosts_[host.name];
         entry.name = host.name;
+        if (node.links.size() > 1 && !two_ports_said_) {
+            two_ports_said_ = true;
+            diagnostics_.warning(
+                file_, {node.line, 1}, host.name,
+                "a CA with several cabled ports: its first is taken, as one NIC",
+                "NICs of two ports are two NICs here: set cluster.nics_per_node and say "
+                "where they go by hand");
+        }
         const IbPort& port = node.links.front();
         const auto [nic, fresh] = entry.nics.emplace(host.rail, Nic{&node, port.peer, port.gbps});
         if (!fresh) {
@@ -462,18 +471,18 @@ std::string Ibnetdiscover::model_of(const IbNode& node) const {
 
 std::string Ibnetdiscover::network() const {
     std::string out =
-        fmt::format("# {}, imported by railyard import ibnetdiscover\n", visible(file_));
+        fmt::format("# {}, imported by railyard import ibnetdiscover\n", comment_text(file_));
     for (const auto& [id, tier] : tier_) {
         const IbNode& node = fabric_.at(id);
         out += fmt::format("[[switch]]  # {}:{}\nname = {}\ntier = {}\nmodel = {}  # devid {}\n",
-                           visible(file_), node.line, toml_text(name_of(id)), tier,
+                           comment_text(file_), node.line, toml_text(name_of(id)), tier,
                            toml_text(model_of(node)), visible(node.device));
     }
     for (const auto& [pair, cables] : cables_) {
         for (const auto& [gbps, count] : cables.count) {
             out += fmt::format(
                 "[[cable]]  # {}:{}\nfrom = {}\nto = {}\ncount = {}\nbandwidth = \"{} Gbit/s\"\n",
-                visible(file_), cables.line, toml_text(name_of(pair.first)),
+                comment_text(file_), cables.line, toml_text(name_of(pair.first)),
                 toml_text(name_of(pair.second)), count, gbps);
         }
     }
@@ -487,7 +496,7 @@ std::string Ibnetdiscover::network() const {
             while (last + 1 < nodes_.size() && alike(nodes_[last + 1].nics.at(rails_[i]))) ++last;
             out += fmt::format(
                 "[[attach]]  # {}:{}\nswitch = {}\nfirst_node = {}\nlast_node = {}\nnic = {}\n",
-                visible(file_), nic.ca->line, toml_text(name_of(nic.leaf)), first, last, i);
+                comment_text(file_), nic.ca->line, toml_text(name_of(nic.leaf)), first, last, i);
             if (nic.gbps != rate_) out += fmt::format("bandwidth = \"{} Gbit/s\"\n", nic.gbps);
             first = last + 1;
         }

@@ -29,7 +29,8 @@ const ImportKind known_kinds[] = {
     {"dlio", "summary.json of DLIO or MLPerf Storage", "hosts node", a_table, import_dlio},
     {"elbencho", "elbencho's CSV (--csvfile)", "hosts node", a_table, import_elbencho},
     {"fio", "fio's JSON (--output-format=json)", "hosts node", a_table, import_fio},
-    {"huggingface", "config.json [model.safetensors.index.json]", "name sequence-length image-patches",
+    {"huggingface", "config.json [model.safetensors.index.json]",
+     "name sequence-length image-patches",
      "a model: [model.NAME] from its shape; the index of its weights checks the parameters",
      import_huggingface},
     {"ibnetdiscover", "ibnetdiscover's output [iblinkinfo's] [a --node-name-map]", "node skip-bad",
@@ -85,6 +86,13 @@ const std::vector<ImportKind>& import_kinds() {
     return kinds;
 }
 
+std::string comment_text(std::string_view text) {
+    std::string out = visible(text);
+    std::ranges::replace_if(
+        out, [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
+    return out;
+}
+
 void ImportedPart::section(const std::string& path) {
     body_ += fmt::format("\n[{}]\n", path);
 }
@@ -95,7 +103,7 @@ void ImportedPart::entry(const std::string& path) {
 
 void ImportedPart::value(const std::string& key, const std::string& toml,
                          const std::string& origin) {
-    body_ += fmt::format("{:36}  # {}\n", fmt::format("{} = {}", key, toml), visible(origin));
+    body_ += fmt::format("{:36}  # {}\n", fmt::format("{} = {}", key, toml), comment_text(origin));
 }
 
 void ImportedPart::whole(const std::string& key, std::int64_t number, const std::string& origin) {
@@ -113,10 +121,10 @@ void ImportedPart::row(const std::string& line) {
 }
 
 std::string ImportedPart::text(const std::string& title) const {
-    std::string out = fmt::format("# {}\n", visible(title));
-    for (const std::string& note : notes_) out += fmt::format("# {}\n", visible(note));
+    std::string out = fmt::format("# {}\n", comment_text(title));
+    for (const std::string& note : notes_) out += fmt::format("# {}\n", comment_text(note));
     if (!left_out_.empty()) out += "#\n# Not in the input:\n";
-    for (const std::string& what : left_out_) out += fmt::format("#   {}\n", visible(what));
+    for (const std::string& what : left_out_) out += fmt::format("#   {}\n", comment_text(what));
     return out + body_;
 }
 

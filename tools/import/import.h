@@ -38,6 +38,9 @@ struct FileBeside {
     std::string text;
 };
 
+// As it may stand in a comment of TOML, which ends with its line, whatever names the input holds.
+std::string comment_text(std::string_view text);
+
 struct Imported {
     std::string text;
     std::vector<FileBeside> beside;

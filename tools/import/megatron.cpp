@@ -110,9 +110,22 @@ bool Megatron::skips() const {
 
 // if [ "${NAME}" = value ]; then ... else ... fi
 bool Megatron::read_condition(const std::string& text, int line) {
-    if (text == "fi" || text.starts_with("fi ") || text.starts_with("fi;")) {
+    const auto ends = [&](std::string_view word) {
+        return text == word || text.starts_with(std::string(word) + " ") ||
+               text.starts_with(std::string(word) + ";");
+    };
+    if (ends("fi") || ends("esac")) {
         if (!branches_.empty()) branches_.pop_back();
         return true;
+    }
+    if (text.starts_with("case ")) {
+        unknown_branches_.push_back(fmt::format("{}:{}", file_, line));
+        branches_.push_back(-1);
+        return true;
+    }
+    if (text.starts_with("for ")) {  // it has another value each time
+        variables_.erase(std::string(split_text(text, ' ')[1]));
+        return false;
     }
     if (text == "else" && !branches_.empty()) {
         if (branches_.back() >= 0) branches_.back() = 1 - branches_.back();
@@ -124,6 +137,13 @@ bool Megatron::read_condition(const std::string& text, int line) {
         return true;
     }
     if (!text.starts_with("if ")) return false;
+    const std::string_view code = trimmed(std::string_view(text).substr(0, text.find(" #")));
+    if (code.ends_with(" fi") || code.ends_with(";fi")) {  // all of it in a line
+        if (code.find("--") != std::string_view::npos) {
+            unknown_branches_.push_back(fmt::format("{}:{}", file_, line));
+        }
+        return true;
+    }
     std::string note;
     const std::vector<std::string> words = split_text(resolved(unquoted(text), note), ' ');
     int taken = -1;

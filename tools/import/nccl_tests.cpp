@@ -125,7 +125,16 @@ void NcclTests::read_row(const FileLine& line) {
     if (lead > 3) row.redop = words[3];
     if (lead > 4) row.root = words[4];
     for (std::size_t i = 0; i < measured; ++i) {
-        if (i % 4 == 3) continue;
+        if (i % 4 == 3) {
+            const std::string& wrong = words[lead + i];
+            if (wrong != "N/A" && real_value(wrong).value_or(0) > 0) {
+                return error(
+                    line.at(), "#wrong",
+                    fmt::format("{} values were wrong: a network that errs is not measured", wrong),
+                    "leave the line out, and find what is broken");
+            }
+            continue;
+        }
         const auto value = real_value(words[lead + i]);
         if (!value || *value < 0) {
             return error(line.at(), "",
@@ -141,6 +150,12 @@ void NcclTests::read(const std::string& file) {
     for (const FileLine& line : read_lines(file, diagnostics_)) {
         const std::string_view text = trimmed(line.text);
         const std::size_t starting = line.text.find("Collective test starting:");
+        const bool head = starting != std::string::npos || text.starts_with("# nThread");
+        if (head && !rows_.empty()) {
+            return error(line.at(), "",
+                         "a second test begins here, and one has its collective and its ranks",
+                         "give each test's output as a file");
+        }
         if (starting != std::string::npos) {
             said_ = trimmed(std::string_view(line.text).substr(starting + 25));
             said_ = said_.substr(0, said_.find("_perf"));

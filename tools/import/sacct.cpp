@@ -38,7 +38,9 @@ class Sacct : private Importer {
     std::map<std::string, std::int64_t> states_;
     std::int64_t repeated_ = 0;
     std::int64_t odd_nodes_ = 0;
-    std::set<std::string> nodes_;  // that have run jobs
+    std::set<std::int64_t> json_ids_;
+    std::map<double, std::size_t> het_jobs_;  // among jobs_
+    std::set<std::string> nodes_;             // that have run jobs
 };
 
 double number_in(const Value& value, double otherwise) {
@@ -101,6 +103,7 @@ void Sacct::read_job(const Value& job) {
         return bad(job, "expected job_id, time.submission and time.elapsed");
     }
     out.id = fmt::format("{}", id->integer);
+    if (!json_ids_.insert(id->integer).second) ++repeated_;
     const std::string state = state_of(job);
     ++states_[state.empty() ? "no state" : state];
     out.gpus = gpus_in(job);
@@ -108,7 +111,7 @@ void Sacct::read_job(const Value& job) {
         ++counts_.never_started;
     } else if (out.gpus == 0) {
         ++counts_.without_gpus;
-    } else if (state == "RUNNING" || state == "SUSPENDED" || state == "COMPLETING") {
+    } else if (slurm_job_runs(state)) {
         ++counts_.still_running;
     } else {
         out.submit_s = number_in(*submit, 0);
@@ -124,6 +127,14 @@ void Sacct::read_job(const Value& job) {
         }
         if (const Value* user = job.find("user")) out.user = user->text;
         if (const Value* partition = job.find("partition")) out.group = partition->text;
+        // Parts of a heterogeneous job run together: its first has the GPUs of all.
+        const Value* het = at_path(&job, {"het", "job_id"});
+        const double gang = het != nullptr ? number_in(*het, 0) : 0;
+        const auto [first, fresh] = het_jobs_.try_emplace(gang, jobs_.size());
+        if (gang > 0 && !fresh) {
+            jobs_[first->second].gpus += out.gpus;
+            return;
+        }
         jobs_.push_back(std::move(out));
     }
 }
@@ -179,6 +190,7 @@ void Sacct::read_states(const std::string& text) {
     for (const std::string& line : split_text(text, '\n')) {
         const std::vector<std::string> cells = split_text(line, '|');
         ++number;
+        if (trimmed(line).empty() || line.starts_with('#')) continue;
         if (header.empty()) {
             header = cells;
             state = column({"State"});

@@ -86,6 +86,12 @@ class SlurmImport : private Importer {
     void add_accounts();
     void add_one_qos(const std::map<std::string, std::string>& row, int line);
     void add_limit(const SlurmRecord& record, const char* ours, const char* theirs);
+    void warn_of_trays(const SlurmNode& node, Catalogue& catalogue);
+    bool one_type() const {
+        return std::ranges::all_of(cluster_.nodes, [&](const SlurmNode& node) {
+            return node.type == cluster_.nodes.front().type;
+        });
+    }
     void say_left_out();
     void error(const SlurmRecord& record, const char* key, std::string message,
                std::string help = {}) {
@@ -217,6 +223,7 @@ void SlurmImport::add_cluster() {
         const SlurmNode& node = *first_of(group);
         const std::int64_t gpus = standalone.catalogue.integer("node", node.kind, "gpus");
         kinds[group] = node.kind;
+        warn_of_trays(node, standalone.catalogue);
         if (gpus == node.gpus || groups.size() == 1) continue;
         kinds[group] = group + "_own";
         part_.section("node." + kinds[group]);
@@ -243,6 +250,22 @@ void SlurmImport::add_cluster() {
         part_.quoted("node", kinds[group], says(node));
         part_.whole("nodes", count, node.record->place());
     }
+}
+
+// Slurm's nodes are trays where the catalogue's node is a rack.
+void SlurmImport::warn_of_trays(const SlurmNode& node, Catalogue& catalogue) {
+    if (!catalogue.has("node", node.kind, "gpus_per_tray")) return;
+    const std::int64_t gpus = catalogue.integer("node", node.kind, "gpus");
+    if (catalogue.integer("node", node.kind, "gpus_per_tray") != node.gpus || gpus == node.gpus)
+        return;
+    diagnostics_.warning(
+        node.record->file, node.record->at(), "NodeName",
+        fmt::format(
+            "{} is one tray of {}, whose {} GPUs are one NVLink domain: as nodes of {} GPUs they "
+            "are joined by NICs alone, and steps take longer than they do",
+            node.name, node.kind, gpus, node.gpus),
+        fmt::format("in what is written say [cluster] nodes = racks, without gpus_per_node = {}",
+                    node.gpus));
 }
 
 void SlurmImport::add_limit(const SlurmRecord& record, const char* ours, const char* theirs) {
@@ -326,7 +349,8 @@ void SlurmImport::add_copied(const CopiedKey& key) {
         return part_.value(key.ours, fmt::format("\"{} s\"", *time.seconds), origin);
     }
     const auto value = whole_value(text);
-    if (value && *value == -1) return part_.note("Not expressed: {}.", origin);
+    const bool never = value == 0 && std::string_view(key.ours) == "node_timeout";
+    if (never || (value && *value == -1)) return part_.note("Not expressed: {}.", origin);
     if (!value || *value < 0) {
         return error(*record, key.theirs, fmt::format("expected a whole number, found '{}'", text));
     }
@@ -363,7 +387,8 @@ void SlurmImport::add_scheduler() {
     }
     add_copied("scheduler.backfill");
     part_.section("scheduler.priority");
-    add_copied("scheduler.priority");
+    const bool basic = priority != nullptr && *priority->find("prioritytype") == "priority/basic";
+    if (!basic) add_copied("scheduler.priority");
     if (const SlurmRecord* favor = global("PriorityFavorSmall")) {
         const bool is = lower_case(*favor->find("priorityfavorsmall")) == "yes";
         part_.value("favor_small", is ? "true" : "false", favor->origin("PriorityFavorSmall"));
@@ -480,15 +505,19 @@ void SlurmImport::add_one_qos(const std::map<std::string, std::string>& row, int
         }
     }
     for (const std::string& tres : split_text(cell("GrpTRES"), ',')) {
-        constexpr std::string_view gpus = "gres/gpu=";
-        if (!tres.starts_with(gpus)) continue;
-        const auto most = whole_value(std::string_view(tres).substr(gpus.size()));
-        if (most && *most > 0) {
+        const std::string_view name = std::string_view(tres).substr(0, tres.find('='));
+        const bool typed = name.starts_with("gres/gpu:");
+        const auto most =
+            whole_value(std::string_view(tres).substr(std::min(tres.size(), name.size() + 1)));
+        const bool of_all = name == "gres/gpu" || (typed && one_type());
+        if (of_all && most && *most > 0) {
             part_.whole("gpus_max", *most, origin("GrpTRES"));
+        } else if (typed) {
+            part_.note("Not expressed: {}: a limit for GPUs of one type.", origin("GrpTRES"));
         }
     }
     for (const char* other : {"MaxTRES", "MaxTRESPU", "MaxTRESPA", "MaxJobsPU", "MaxWall",
-                              "GrpJobs", "UsageFactor", "Flags"}) {
+                              "GrpJobs", "GrpTRESMins", "MinTRES", "UsageFactor", "Flags"}) {
         const std::string value = cell(other);
         if (value.empty() || value == "1.000000") continue;
         part_.note("Not expressed: {}.", origin(other));
@@ -532,7 +561,7 @@ void SlurmImport::say_left_out() {
     if (accounts_.empty()) {
         part_.left_out(
             "accounts and their shares: they are slurmdbd's: sacctmgr -P show assoc "
-            "format=Account,User,Share");
+            "format=Account,ParentName,User,Share");
     }
     part_.left_out("jobs: 'sacct -P' prints a trace that jobs.trace and 'railyard jobs' read");
     part_.left_out("networks, storage, failures");

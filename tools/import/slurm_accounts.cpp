@@ -12,6 +12,36 @@ std::size_t place_of(const std::vector<std::string>& header, const char* name) {
     return static_cast<std::size_t>(std::ranges::find(header, name) - header.begin());
 }
 
+struct AccountTable {
+    const std::string& file;
+    const std::vector<std::string>& header;
+    int first = 0;  // line
+    std::int64_t users = 0;
+    std::int64_t nested = 0;
+};
+
+void say_what_is_lost(const AccountTable& t, Diagnostics& diagnostics) {
+    if (place_of(t.header, "ParentName") >= t.header.size() &&
+        place_of(t.header, "Par Name") >= t.header.size()) {
+        diagnostics.warning(
+            t.file, {t.first, 1}, "Account",
+            "no column says which accounts are within others: all are taken for one level",
+            "sacctmgr -P show assoc format=Account,ParentName,User,Share");
+    }
+    if (t.nested > 0) {
+        diagnostics.warning(
+            t.file, {t.first, 1}, "Account",
+            fmt::format("{} accounts are within others: shares here have one level, and "
+                        "only those below the root are taken",
+                        t.nested));
+    }
+    if (t.users > 0) {
+        diagnostics.warning(
+            t.file, {t.first, 1}, "User",
+            fmt::format("shares of {} users within accounts can't be expressed", t.users));
+    }
+}
+
 }  // namespace
 
 bool is_slurm_account_table(std::string_view header) {
@@ -55,6 +85,13 @@ std::vector<SlurmAccount> read_slurm_accounts(const std::string& file,
         } else if (!parent.empty() && parent != "root") {
             ++nested;
         } else {
+            if (std::ranges::find(out, name, &SlurmAccount::name) != out.end()) {
+                diagnostics.error(
+                    file, {line.number, 1}, "Account",
+                    fmt::format("{} is there twice: of two clusters?", name),
+                    "sacctmgr -P show assoc Clusters=... format=Account,ParentName,User,Share");
+                return out;
+            }
             const auto shares = whole_value(cell("Share"));
             if (!shares || *shares < 1 || *shares > 1'000'000'000) {
                 diagnostics.error(file, {line.number, 1}, "Share",
@@ -65,18 +102,7 @@ std::vector<SlurmAccount> read_slurm_accounts(const std::string& file,
                 {name, *shares, fmt::format("{}:{}: Share={}", file, line.number, *shares)});
         }
     }
-    if (nested > 0) {
-        diagnostics.warning(
-            file, {first, 1}, "Account",
-            fmt::format("{} accounts are within others: shares here have one level, and "
-                        "only those below the root are taken",
-                        nested));
-    }
-    if (users > 0) {
-        diagnostics.warning(
-            file, {first, 1}, "User",
-            fmt::format("shares of {} users within accounts can't be expressed", users));
-    }
+    say_what_is_lost({file, header, first, users, nested}, diagnostics);
     return out;
 }
 

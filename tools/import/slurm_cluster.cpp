@@ -93,6 +93,8 @@ void ClusterReader::read_nodes() {
     for (const SlurmRecord& record : records_) {
         const std::string* name = record.find("nodename");
         if (name == nullptr || record.find("name") != nullptr) continue;
+        // gres.conf has nodes whose GPUs slurmd finds by itself.
+        if (record.find("autodetect") != nullptr) continue;
         if (lower_case(*name) == "default") {
             for (const auto& [key, value] : record.keys) defaults_[key] = value;
             continue;
@@ -123,12 +125,14 @@ void ClusterReader::add_node(const SlurmRecord& record, const std::string& name)
     const std::string is = lower_case(state != nullptr ? *state : defaults_["state"]);
     if (is == "future") {
         future_.push_back(name);
+        out_.others.insert(name);
         return;
     }
     SlurmNode node{name, 0, "", "", "", &record, -1};
     if (!find_gpus(record, name, node)) return;
     if (node.gpus == 0) {
         without_gpus_.push_back(name);
+        out_.others.insert(name);
         return;
     }
     if (is == "cloud") cloud_.push_back(name);
@@ -164,7 +168,8 @@ bool ClusterReader::find_gpus(const SlurmRecord& record, const std::string& name
         node.type = one.type;
         node.gpus += one.count;
     }
-    const auto own = gres_.find(name);
+    auto own = gres_.find(name);
+    if (own == gres_.end()) own = gres_.find("");  // of all nodes
     if (own == gres_.end() || node.gpus == 0) return true;
     if (node.type.empty()) node.type = own->second.type;
     if (own->second.count > 0 && own->second.count != node.gpus) {
@@ -386,8 +391,30 @@ SlurmCluster read_slurm_cluster(const std::vector<SlurmRecord>& records,
     return ClusterReader(records, options, part, diagnostics).read();
 }
 
+namespace {
+
+// Leaves of nodes that are none of ours.
+void leave_out_others(SlurmCluster& cluster, Diagnostics& diagnostics) {
+    std::erase_if(cluster.leaves, [&](const SlurmLeaf& leaf) {
+        const bool other =
+            !leaf.nodes.empty() && std::ranges::all_of(leaf.nodes, [&](const std::string& name) {
+                return cluster.others.contains(name);
+            });
+        if (other) {
+            diagnostics.warning(
+                leaf.file, {leaf.line, 1}, "Nodes",
+                fmt::format("'{}' is left out: its {} nodes have no GPUs, or are to come",
+                            leaf.name, leaf.nodes.size()));
+        }
+        return other;
+    });
+}
+
+}  // namespace
+
 void place_on_leaves(SlurmCluster& cluster, Diagnostics& diagnostics) {
     if (cluster.leaves.empty() || cluster.nodes.empty()) return;
+    leave_out_others(cluster, diagnostics);
     std::map<std::string, SlurmNode*> nodes;
     for (SlurmNode& node : cluster.nodes) nodes[node.name] = &node;
     for (std::size_t i = 0; i < cluster.leaves.size(); ++i) {

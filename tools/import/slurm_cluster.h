@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,7 @@ struct SlurmCluster {
     std::deque<SlurmRecord> partition_records;  // with what PartitionName=DEFAULT gave them
     std::vector<SlurmLeaf> leaves;              // or blocks
     bool blocks = false;
+    std::set<std::string> others;  // nodes that are defined and have no GPUs, or are to come
 };
 
 // Reads nodes, their GPUs and partitions; says what is left out.

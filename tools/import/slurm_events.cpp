@@ -29,7 +29,8 @@ constexpr CauseWords usual_causes[] = {
     {"gpu", "replace", "gres/gpu|gpu|xid|ecc error|double bit|hbm|nvidia-smi|nvml|dcgm"},
     {"network", "replace",
      "infiniband|ib port|ib link|hca|mlx|roce|nic |ethernet|link down|link flap"},
-    {"power", "replace", "psu|power|pdu|thermal|temperature|overheat|fan |cooling|leak"},
+    {"power", "replace",
+     "psu|power|pdu|thermal|temperature|overheat|fan |cooling|coolant|water leak|leak detect"},
     {"memory", "replace", "realmemory|dimm|memory|mce|machine check"},
     {"storage", "replace", "lustre|gpfs|nfs|mount|filesystem|file system|disk|nvme|/scratch|/home"},
     {"pcie", "replace", "pcie|pci link|pci-e"},
@@ -72,6 +73,7 @@ class SlurmEvents : private Importer {
     void settle(const Outage& outage);
     SeenCause& seen(const std::string& name, const char* remedy);
     double exposure();
+    void warn_of_window(double days);
     void say_window();
     void say_lemons();
     void say_bursts();
@@ -87,8 +89,10 @@ class SlurmEvents : private Importer {
     std::map<std::string, std::int64_t> failures_of_;           // by node
     std::vector<std::pair<std::int64_t, std::string>> starts_;  // of outages
     std::int64_t first_ = INT64_MAX;
+    std::int64_t first_of_nodes_ = INT64_MAX;
     std::int64_t last_ = INT64_MIN;
     std::int64_t row_count_ = 0, cluster_rows_ = 0, power_rows_ = 0, joined_ = 0;
+    std::set<std::string> planned_reasons_;
     std::int64_t planned_ = 0, only_drained_ = 0, outages_ = 0, silent_only_ = 0, clock_ = 0;
 };
 
@@ -210,6 +214,7 @@ void SlurmEvents::read_row(const FileLine& line) {
     }
     const std::string& node = cells[*column("nodename")];
     if (node.empty()) return read_cluster_row(row, cells);
+    first_of_nodes_ = std::min(first_of_nodes_, row.start);
     if (row.state.find_first_of("~#!%") != std::string::npos ||
         row.state.find("POW") != std::string::npos) {
         ++power_rows_;
@@ -252,8 +257,11 @@ const CauseWords* SlurmEvents::cause_of(const std::string& reason) {
     for (const CauseWords& cause : own_words_) {
         if (has_word(small, cause.words)) return &cause;
     }
+    // "power supply failed, awaiting maintenance" was not planned.
+    const bool failed = has_word(small, "fail|error|fault|broken|mismatch|dead|dbe");
     for (const CauseWords& cause : usual_causes) {
-        if (has_word(small, cause.words)) return &cause;
+        if (failed && *cause.cause == 0) continue;
+        if (small == cause.cause || has_word(small, cause.words)) return &cause;
     }
     return nullptr;
 }
@@ -300,6 +308,7 @@ void SlurmEvents::settle(const Outage& outage) {
             row.state.find("MAINT") != std::string::npos ||
             (cause != nullptr && *cause->cause == 0)) {
             planned = true;
+            if (!row.reason.empty()) planned_reasons_.insert(row.reason);
             continue;
         }
         // The last that says more than that the node does not answer knows best.
@@ -341,6 +350,30 @@ void SlurmEvents::settle(const Outage& outage) {
     starts_.emplace_back(out->start, outage.node);
 }
 
+// The cluster's rows are printed whole, whatever window was asked for: one that is open reaches to its
+// end, one that is older than all events may begin before it.
+void SlurmEvents::warn_of_window(double days) {
+    const EventRow& oldest = counts_.front().first;
+    const std::int64_t gap = first_of_nodes_ - oldest.start;
+    const std::int64_t seen = last_ - first_of_nodes_;
+    // That nothing happens for so long, at the rate of what came then, is a matter of less than one in a
+    // thousand.
+    constexpr double events_missing = 7;
+    const auto rows = static_cast<double>(row_count_ - cluster_rows_);
+    if (seen <= 0 || static_cast<double>(gap) * rows < events_missing * static_cast<double>(seen))
+        return;
+    const double share = static_cast<double>(seen) / static_cast<double>(seen + gap);
+    diagnostics_.warning(
+        file_, {}, "TimeStart",
+        fmt::format("{}: the cluster's row begins {:.4g} days before the first event of a node: "
+                    "sacctmgr prints such "
+                    "rows whole, whatever Start= says, and rates are then too low",
+                    oldest.place, static_cast<double>(gap) / 86400),
+        fmt::format(
+            "if Start= was given, say --node-days: {:.6g} from the first event on, not {:.6g}",
+            days * share, days));
+}
+
 // Node-days that the events come from: as given, or as the cluster's own rows count its nodes.
 double SlurmEvents::exposure() {
     if (options_.node_days) {
@@ -367,6 +400,7 @@ double SlurmEvents::exposure() {
         error(Position{}, "TRES", "the cluster's own rows cover no time", "give --node-days");
         return 1;
     }
+    warn_of_window(days);
     part_.note("Exposure: {:.6g} node-days, of the nodes in {} rows of the cluster ({}: node={}).",
                days, counts_.size(), counts_.front().first.place, counts_.front().second);
     return days;
@@ -387,6 +421,10 @@ void SlurmEvents::say_window() {
         if (count > 0) part_.note("{} {}.", count, what);
     };
     say(planned_, "outages were planned (maintenance, reboots, a cold start) and are no failures");
+    if (!planned_reasons_.empty()) {
+        part_.note("Their reasons: {}.",
+                   some_of({planned_reasons_.begin(), planned_reasons_.end()}));
+    }
     say(only_drained_, "drains ended before the node was empty: no outage");
     say(power_rows_, "rows are of power saving, left out");
     say(joined_, "reasons have a '|' in them");

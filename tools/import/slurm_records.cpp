@@ -73,14 +73,15 @@ void RecordReader::add(const std::string& path, int line, std::string_view text)
         if (at == std::string_view::npos) break;
         const std::size_t equals = text.find('=', at);
         const std::size_t blank = std::min(text.find_first_of(" \t", at), text.size());
-        if (equals == std::string_view::npos || equals > blank) {
+        // Blanks beside the sign are allowed.
+        if (equals == std::string_view::npos || text.find_first_not_of(" \t", blank) < equals) {
             return diagnostics_.error(
                 path, {line, static_cast<int>(at) + 1}, "",
                 fmt::format("expected Key=Value, found '{}'", text.substr(at, blank - at)),
                 "a value with blanks needs quotes");
         }
         const std::string key = lower_case(trimmed(text.substr(at, equals - at)));
-        std::size_t from = equals + 1;
+        std::size_t from = std::min(text.find_first_not_of(" \t", equals + 1), text.size());
         std::size_t to = std::min(text.find_first_of(" \t", from), text.size());
         if (from < text.size() && text[from] == '"') {
             to = text.find('"', ++from);

@@ -38,31 +38,59 @@ class Fio : private StoreTable {
     void run();
 
   private:
+    // What jobs of one group, which run at once, read or write together.
+    struct Rate {
+        double bytes_per_s = 0;
+        double iops = 0;
+        int line = 0;
+    };
+    struct Group {
+        std::string name;
+        Rate read;
+        Rate write;
+    };
     void read_job(const Value& job, bool from_client);
-    void add_rate(const Value& job, const char* direction, StoreOperation operation);
+    static void add_rate(const Value& job, const char* direction, Rate& sum);
+    void add_group(const Group& group);
+    void add_row(const std::string& name, const char* direction, StoreOperation operation,
+                 const Rate& rate);
 
     std::int64_t hosts_ = 1;
+    std::map<std::int64_t, Group> groups_;
 };
 
-void Fio::add_rate(const Value& job, const char* direction, StoreOperation operation) {
+void Fio::add_rate(const Value& job, const char* direction, Rate& sum) {
     const Value* rate = job.find(direction);
     if (rate == nullptr || rate->kind != Value::Kind::table) return;
     const double exact = stated_number(*rate, "bw_bytes");
-    const double bytes_per_s = exact > 0 ? exact : stated_number(*rate, "bw") * bytes_of_kib;
-    const double iops = stated_number(*rate, "iops");
-    if (bytes_per_s <= 0) return;
-    const std::string name = text_in(job, "jobname");
-    const double access = iops > 0 ? bytes_per_s / iops : 0;
+    sum.bytes_per_s += exact > 0 ? exact : stated_number(*rate, "bw") * bytes_of_kib;
+    sum.iops += stated_number(*rate, "iops");
+    if (sum.line == 0) sum.line = rate->at.line;
+}
+
+void Fio::add_group(const Group& group) {
+    if (group.read.bytes_per_s > 0 && group.write.bytes_per_s > 0) {
+        return pass_over(fmt::format("{}, line {}", group.name, group.read.line),
+                         "reads and writes at once");
+    }
+    add_row(group.name, "read", StoreOperation::read, group.read);
+    add_row(group.name, "write", StoreOperation::write, group.write);
+}
+
+void Fio::add_row(const std::string& name, const char* direction, StoreOperation operation,
+                  const Rate& rate) {
+    if (rate.bytes_per_s <= 0) return;
+    const double access = rate.iops > 0 ? rate.bytes_per_s / rate.iops : 0;
     if (access < streaming_access) {
-        return pass_over(fmt::format("{}, line {}", name, rate->at.line),
+        return pass_over(fmt::format("{}, line {}", name, rate.line),
                          fmt::format("{}s of {:.0f} KiB: operations, not bytes, are its limit",
                                      direction, access / bytes_of_kib));
     }
     add({.id = name,
          .operation = operation,
          .hosts = hosts_,
-         .bytes_per_s = bytes_per_s,
-         .source = fmt::format("{}:{}", file_, rate->at.line)});
+         .bytes_per_s = rate.bytes_per_s,
+         .source = fmt::format("{}:{}", file_, rate.line)});
 }
 
 void Fio::read_job(const Value& job, bool from_client) {
@@ -75,8 +103,15 @@ void Fio::read_job(const Value& job, bool from_client) {
     }
     // Where clients are listed, the sum that comes with them is the rate of all.
     if (from_client && text_in(job, "jobname") != "All clients") return;
-    add_rate(job, "read", StoreOperation::read);
-    add_rate(job, "write", StoreOperation::write);
+    // Jobs that are not of a group (another one begins with `stonewall`) are taken one by one.
+    const Value* id = job.find("groupid");
+    const auto number = id != nullptr && !from_client
+                            ? id->integer
+                            : -1 - static_cast<std::int64_t>(groups_.size());
+    Group& group = groups_[number];
+    if (group.name.empty()) group.name = text_in(job, "jobname");
+    add_rate(job, "read", group.read);
+    add_rate(job, "write", group.write);
 }
 
 void Fio::run() {
@@ -108,6 +143,7 @@ void Fio::run() {
     hosts_ = hosts(std::max<std::int64_t>(1, static_cast<std::int64_t>(names.size())));
     for (const Value& job : jobs->items)
         read_job(job, clients != nullptr && jobs->items.size() > 1);
+    for (const auto& [id, group] : groups_) add_group(group);
     finish(names.empty() && !options_.hosts ? "how many nodes ran it: one is taken (--hosts)" : "");
 }
 

@@ -145,6 +145,14 @@ double Kueue::gpus_of(const Value& spec, bool& slices) {
         if (containers == nullptr) continue;
         for (const Value& container : containers->items) {
             const Value* requests = at_path(&container, {"resources", "requests"});
+            const auto asks_gpus = [](const Value* of) {
+                return of != nullptr && std::ranges::any_of(of->members, [](const Member& m) {
+                           return m.key.ends_with(".com/gpu") ||
+                                  m.key.find(".com/mig-") != std::string::npos;
+                       });
+            };
+            // Without a request a device plugin's resource is asked for as its limit says.
+            if (!asks_gpus(requests)) requests = at_path(&container, {"resources", "limits"});
             if (requests == nullptr) continue;
             for (const auto& [name, value] : requests->members) {
                 if (name.find(".com/mig-") != std::string::npos) slices = true;

@@ -28,6 +28,7 @@ class XidLog : private Importer {
 
     std::string file_host_;
     std::int64_t lines_ = 0;
+    std::int64_t non_fatal_ = 0;
     std::int64_t first_ = INT64_MAX, last_ = INT64_MIN;
     GpuFaults faults_;
 };
@@ -104,6 +105,10 @@ void XidLog::read_line(const FileLine& line) {
     ++lines_;
     first_ = std::min(first_, report.at_s);
     last_ = std::max(last_, report.at_s);
+    if (sxid && line.text.find("Non-fatal") != std::string::npos) {
+        ++non_fatal_;
+        return;
+    }
     if (at == std::string::npos) return count(report, 79, false);
     constexpr std::size_t longest = 200;  // lines of any length come
     const Found found =
@@ -145,6 +150,9 @@ void XidLog::run() {
         "Window: {:.4g} days from the first to the last Xid; exposure: {:.6g} node-days, of "
         "--node-days.",
         static_cast<double>(last_ - first_) / 86400, *options_.node_days);
+    if (non_fatal_ > 0) {
+        part_.note("{} SXids of NVSwitches are non-fatal, and no failures.", non_fatal_);
+    }
     if (bad_ > 0) part_.note("{} malformed lines were skipped.", bad_);
     part_.left_out("what leaves no Xid: a node that loses power or panics takes its log with it");
     faults_.write(*options_.node_days, part_);

@@ -28,8 +28,8 @@ std::vector<std::vector<double>> regret_table(const Worlds& worlds, Better bette
 
 // What knowing an input alone before choosing is worth: the mean of the best design at each of its values,
 // less that of the best design without knowing, with each design a straight line in the input (least
-// squares). Largest first; left out are those worth no more than the best of all inputs is by chance, in 95 % of
-// shuffled worlds: lines through few worlds cross by luck alone.
+// squares). Largest first; left out are those worth no more than the best of all inputs is by chance, in
+// 95 % of shuffled worlds: lines through few worlds cross by luck alone.
 struct InputWorth {
     std::string input;
     double worth = 0;
