@@ -10,6 +10,7 @@
 #include "models/campaign/campaign.h"
 #include "tools/cli/terminal.h"
 #include "tools/program/json_text.h"
+#include "tools/study/design_limits.h"
 #include "tools/study/design_order.h"
 
 namespace railyard {
@@ -381,6 +382,15 @@ Decision tell_decision(const DesignQuestion& question, const DesignSearch& searc
     const Teller teller{question, search, answer};
     Decision out{question.title, teller.verdict(), {}, {}};
     out.sections.push_back(teller.best());
+    const double ran_s = seconds(winners[0].duration);
+    const double deadline_s = question.limits.deadline_s.value_or(ran_s);
+    constexpr double alike = 1.25;
+    if (ran_s > 0 && std::max(ran_s / deadline_s, deadline_s / ran_s) > alike) {
+        out.sections.back().notes.push_back(fmt::format(
+            "the deadline is judged by what each replica does in {}, as if it went on so: "
+            "run.duration = \"{:g} day\" has the luck of the whole time",
+            time_text(ran_s), deadline_s / seconds_per_day));
+    }
     if (answer.designs.size() > 1) out.sections.push_back(teller.next());
     out.sections.push_back(teller.front());
     if (answer.worlds > 0 && answer.designs.size() > 1) out.sections.push_back(teller.regret());
