@@ -182,6 +182,9 @@ def case_a_stage_on_other_nodes_is_a_row_and_no_failure(program, folder):
     check([row["State"] for row in rows] == ["COMPLETED", "COMPLETED"], f"{rows}")
     gpus = [next(row[key] for key in row if key.endswith("TRES") and "gres/gpu" in row[key]) for row in rows]
     check("gres/gpu=128,node=16" in gpus[0] and "gres/gpu=64,node=8" in gpus[1], f"{gpus}")
+    program.run("export", "openmetrics", folder / "stages.toml", "-o", folder / "m.txt")
+    alloc = [value for _, value in parse_openmetrics((folder / "m.txt").read_text())["slurm_nodes_alloc"][1][None]]
+    check(alloc[0] == 16 and 8 in alloc and alloc.index(8) > alloc.index(16), f"{alloc}")
 
 
 def case_jobs_come_back_with_their_durations(program, folder):

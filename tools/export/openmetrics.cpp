@@ -11,6 +11,7 @@
 
 #include "sim/check.h"
 #include "tools/export/export.h"
+#include "tools/export/held_nodes.h"
 #include "tools/import/xid_faults.h"
 #include "tools/program/json_text.h"
 #include "tools/trace/world_history.h"
@@ -319,9 +320,17 @@ Steps nodes_out(const ReplicaTrace& record) {
 
 void add_slurm(Exposition& out, const Scenario& s, const ReplicaTrace& record) {
     const Steps down = nodes_out(record);
-    const Steps alloc = by_phase(record, [&](JobPhase phase) {
-        return holds_nodes(phase) ? static_cast<double>(s.job.nodes) : 0.0;
-    });
+    // Fewer in a smaller stage, or while it waits for some.
+    const Steps held =
+        by_phase(record, [](JobPhase phase) { return holds_nodes(phase) ? 1.0 : 0.0; });
+    Steps alloc = held;
+    for (const NodeMove& move : record.moves) alloc[move.at] = 0;
+    HeldNodes nodes(s, record);
+    for (auto& [at, value] : alloc) {
+        const auto before = held.upper_bound(at);
+        const bool holds = before != held.begin() && std::prev(before)->second > 0;
+        value = holds ? static_cast<double>(std::ssize(nodes.at(at))) : 0;
+    }
     Steps idle = down;
     for (const auto& [at, value] : alloc) idle[at] = 0;
     const auto value_at = [](const Steps& steps, Instant at) {

@@ -10,6 +10,7 @@
 
 #include "sim/check.h"
 #include "tools/export/export.h"
+#include "tools/export/held_nodes.h"
 #include "tools/trace/world_history.h"
 
 namespace railyard {
@@ -145,28 +146,6 @@ std::vector<SacctRow> rows_of_world(const Scenario& s, const ReplicaResult& resu
     return out;
 }
 
-// One job's nodes, from one time to a later one.
-class JobNodes {
-  public:
-    JobNodes(const Scenario& s, const ReplicaTrace& record) : moves_(record.moves) {
-        for (std::int64_t i = 0; i < s.job.nodes; ++i) slots_.push_back(i);
-    }
-    std::vector<std::int64_t> at(Instant now) {
-        for (; next_ < moves_.size() && moves_[next_].at <= now; ++next_) {
-            slots_[static_cast<std::size_t>(moves_[next_].slot)] = moves_[next_].node;
-        }
-        std::vector<std::int64_t> out;
-        std::ranges::copy_if(slots_, std::back_inserter(out), [](auto node) { return node >= 0; });
-        std::ranges::sort(out);
-        return out;
-    }
-
-  private:
-    const std::vector<NodeMove>& moves_;
-    std::size_t next_ = 0;
-    std::vector<std::int64_t> slots_;
-};
-
 // One job: it runs from each restart until its failure is detected; a requeue sets its submission anew.
 std::vector<SacctRow> rows_of_job(const Scenario& s, const ReplicaResult& result,
                                   const ReplicaTrace& record) {
@@ -174,7 +153,7 @@ std::vector<SacctRow> rows_of_job(const Scenario& s, const ReplicaResult& result
     SacctRow row;
     row.id = 1;
     row.partition = "all";
-    JobNodes nodes(s, record);
+    HeldNodes nodes(s, record);
     bool runs = false;
     JobPhase before = JobPhase::done;
     for (const PhaseStart& phase : record.phases) {
