@@ -1,6 +1,5 @@
 #include "models/campaign/counterfactual.h"
 
-#include <algorithm>
 #include <array>
 #include <optional>
 #include <vector>

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "models/campaign/power_reader.h"
 #include "models/campaign/world.h"
 #include "models/campaign/world_steps.h"

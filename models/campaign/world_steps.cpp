@@ -1,7 +1,6 @@
 #include "models/campaign/world_steps.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <mutex>
 #include <numeric>

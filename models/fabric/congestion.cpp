@@ -19,7 +19,6 @@ class None final : public Congestion {
     }
     void acknowledged(std::uint32_t, const Acknowledgement&, Pace&) override {}
     bool follows_marks_alone() const override { return true; }
-    void timer(std::uint32_t, Picoseconds, Pace&) override {}
 };
 
 }  // namespace

@@ -102,7 +102,7 @@ class Congestion {
     // Whether it reacts to marks, losses and timers only, and changes the rate only: neither window nor
     // timeout. Then it is told of no other acknowledgement.
     virtual bool follows_marks_alone() const { return false; }
-    virtual void timer(std::uint32_t flow, Picoseconds now, Pace& pace) = 0;
+    virtual void timer(std::uint32_t, Picoseconds /*now*/, Pace&) {}
     // After an acknowledgement that told of packets not known to be lost before.
     virtual void lost(std::uint32_t, const Loss&, Pace&) {}
     // The retransmission timeout has passed; the next one begins with the pace that this leaves.
@@ -110,6 +110,13 @@ class Congestion {
     // All that it had to send is acknowledged, or it has failed.
     virtual void ended(std::uint32_t, Pace&) {}
 };
+
+// A queue pair's state, as new, among those of all.
+template <class State>
+State& fresh(std::vector<State>& all, std::uint32_t flow) {
+    if (flow >= all.size()) all.resize(flow + 1);
+    return all[flow] = {};
+}
 
 // Line rate, always.
 std::unique_ptr<Congestion> no_congestion_control();

@@ -30,10 +30,9 @@ class Dcqcn final : public Congestion {
     }
 
     void start(std::uint32_t flow, const FlowStart& given, Pace& pace) override {
-        if (flow >= flows_.size()) flows_.resize(flow + 1);
-        flows_[flow] = {};
-        flows_[flow].target = flows_[flow].line = given.line_bits_per_s;
-        flows_[flow].alpha = spec_.initial_alpha;
+        State& s = fresh(flows_, flow);
+        s.target = s.line = given.line_bits_per_s;
+        s.alpha = spec_.initial_alpha;
         pace.bits_per_s = given.line_bits_per_s;
     }
 

@@ -31,9 +31,7 @@ class DelayControl final : public Congestion {
     bool wants_round_trips() const override { return true; }
 
     void start(std::uint32_t flow, const FlowStart& given, Pace& pace) override {
-        if (flow >= flows_.size()) flows_.resize(flow + 1);
-        State& s = flows_[flow];
-        s = {};
+        State& s = fresh(flows_, flow);
         s.packet = static_cast<double>(given.packet_bytes);
         s.window = window_max_;
         s.base_rtt = spec_.base_rtt.count();
@@ -67,7 +65,6 @@ class DelayControl final : public Congestion {
     void timed_out(std::uint32_t flow, const Loss& loss, Pace& pace) override {
         lost(flow, loss, pace);
     }
-    void timer(std::uint32_t, Picoseconds, Pace&) override {}
 
   private:
     struct State {

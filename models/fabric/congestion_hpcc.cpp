@@ -19,9 +19,7 @@ class Hpcc final : public Congestion {
     bool wants_telemetry() const override { return true; }
 
     void start(std::uint32_t flow, const FlowStart& given, Pace& pace) override {
-        if (flow >= flows_.size()) flows_.resize(flow + 1);
-        State& s = flows_[flow];
-        s = {};
+        State& s = fresh(flows_, flow);
         s.line = s.reference = given.line_bits_per_s;
         set(s, given.line_bits_per_s, pace);
     }
@@ -39,7 +37,6 @@ class Hpcc final : public Congestion {
         s.hops = told_;
     }
 
-    void timer(std::uint32_t, Picoseconds, Pace&) override {}
     void rerouted(std::uint32_t flow) override {
         if (flow < flows_.size()) flows_[flow].hops.clear();
     }

@@ -29,9 +29,9 @@ class InfinibandCongestion final : public Congestion {
     bool follows_marks_alone() const override { return true; }
 
     void start(std::uint32_t flow, const FlowStart& given, Pace& pace) override {
-        if (flow >= flows_.size()) flows_.resize(flow + 1);
-        flows_[flow] = {given.line_bits_per_s, 0};
-        set(flows_[flow], pace);
+        State& s = fresh(flows_, flow);
+        s = {given.line_bits_per_s, 0};
+        set(s, pace);
     }
 
     void acknowledged(std::uint32_t flow, const Acknowledgement& ack, Pace& pace) override {

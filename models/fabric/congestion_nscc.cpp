@@ -30,9 +30,7 @@ class Nscc final : public Congestion {
     bool wants_round_trips() const override { return true; }
 
     void start(std::uint32_t flow, const FlowStart& given, Pace& pace) override {
-        if (flow >= flows_.size()) flows_.resize(flow + 1);
-        State& s = flows_[flow];
-        s = {};
+        State& s = fresh(flows_, flow);
         s.packet = static_cast<double>(given.packet_bytes);
         s.payload = static_cast<double>(given.payload_bytes);
         s.base_rtt = spec_.base_rtt.count();
@@ -64,8 +62,6 @@ class Nscc final : public Congestion {
         s.window -= s.packet;
         set(s, pace);
     }
-
-    void timer(std::uint32_t, Picoseconds, Pace&) override {}
 
   private:
     // An unmarked sample above the target is of a queue that was there before: so little of it is believed.

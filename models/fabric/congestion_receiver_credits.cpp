@@ -92,10 +92,8 @@ class ReceiverCredits final : public Congestion {
     bool wants_round_trips() const override { return window_ != nullptr; }
 
     void start(std::uint32_t flow, const FlowStart& given, Pace& pace) override {
-        if (flow >= flows_.size()) flows_.resize(flow + 1);
+        State& s = fresh(flows_, flow);
         if (given.destination >= receivers_.size()) receivers_.resize(given.destination + 1U);
-        State& s = flows_[flow];
-        s = {};
         s.destination = given.destination;
         s.packet = given.packet_bytes;
         pace.bits_per_s = given.line_bits_per_s;

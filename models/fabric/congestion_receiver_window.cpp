@@ -21,11 +21,11 @@ class ReceiverWindow final : public Congestion {
     }
 
     void start(std::uint32_t flow, const FlowStart& given, Pace& pace) override {
-        if (flow >= flows_.size()) flows_.resize(flow + 1);
         if (given.destination >= receivers_.size()) receivers_.resize(given.destination + 1);
         const std::int64_t packets = std::max<std::int64_t>(
             1, (spec_.grant_bytes + given.payload_bytes - 1) / given.payload_bytes);
-        flows_[flow] = {given.destination, packets * given.payload_bytes, 0, 0, false, false};
+        fresh(flows_, flow) = {
+            given.destination, packets * given.payload_bytes, 0, 0, false, false};
         pace.bits_per_s = given.line_bits_per_s;
         ask(flow, pace);
     }

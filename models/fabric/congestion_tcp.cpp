@@ -25,9 +25,7 @@ class Tcp final : public Congestion {
     bool wants_round_trips() const override { return true; }
 
     void start(std::uint32_t flow, const FlowStart& given, Pace& pace) override {
-        if (flow >= flows_.size()) flows_.resize(flow + 1);
-        State& s = flows_[flow];
-        s = {};
+        State& s = fresh(flows_, flow);
         s.segment = given.payload_bytes;
         s.window = spec_.initial_segments * s.segment;
         s.timeout = spec_.first_timeout;
@@ -73,8 +71,6 @@ class Tcp final : public Congestion {
         s.timeout = std::min(2 * s.timeout, spec_.timeout_max);
         set(s, pace);
     }
-
-    void timer(std::uint32_t, Picoseconds, Pace&) override {}
 
   private:
     struct State {

@@ -1,7 +1,6 @@
 #pragma once
 // The technologies that a network may be of.
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -1,6 +1,5 @@
 #include "models/scheduler/world.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "models/scheduler/world_simulation.h"

@@ -1,7 +1,6 @@
 // Pause storms: what the steps of the jobs that one reaches send stands still, and then goes on; or the
 // connections give up, and with the NIC's node the jobs on it.
 
-#include <algorithm>
 #include <memory>
 #include <utility>
 

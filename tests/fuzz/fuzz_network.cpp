@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "models/campaign/campaign.h"
 #include "tests/fuzz/scratch_file.h"

@@ -4,7 +4,6 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <numeric>
 
 #include "models/campaign/campaign.h"
 #include "models/campaign/world_steps.h"

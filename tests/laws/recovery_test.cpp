@@ -3,8 +3,6 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "models/campaign/campaign.h"
 #include "tests/scenario_text.h"
 

@@ -4,7 +4,6 @@
 
 #include <Eigen/Dense>
 #include <cmath>
-#include <functional>
 
 #include "models/failure/failure.h"
 #include "sim/statistics.h"

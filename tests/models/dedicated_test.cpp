@@ -2,8 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <cmath>
-
 #include "models/campaign/campaign.h"
 #include "tests/scenario_text.h"
 

@@ -4,7 +4,6 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <map>
 
 #include "models/scheduler/scheduler.h"

@@ -4,8 +4,6 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "models/training/plan_check.h"
 #include "tests/models/stack.h"
 

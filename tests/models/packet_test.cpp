@@ -1,7 +1,5 @@
 #include <doctest/doctest.h>
 
-#include <algorithm>
-
 #include "sim/rng.h"
 #include "tests/laws/oracles/ns3_runs.h"
 

@@ -2,8 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <cmath>
-
 #include "models/training/training.h"
 #include "sim/statistics.h"
 #include "tests/table.h"

@@ -72,7 +72,8 @@ TEST_CASE("every key that packet windows feel changes what they print") {
         }
         std::vector<std::string> settings = in_section(knob->given, section);
         const std::string& before = outcome(base_text, settings);
-        for (const std::string& each : in_section(knob->change, section)) settings.push_back(each);
+        for (const std::string& each : in_section(knob->settings(row.path), section))
+            settings.push_back(each);
         CHECK(before != outcome(changed, settings));
     }
 }
@@ -138,7 +139,7 @@ TEST_CASE("every key of the language changes some result") {
             after.replace(at, knob.text.size(), knob.by);
         }
         std::vector<std::string> changed = knob.given;
-        changed.insert(changed.end(), knob.change.begin(), knob.change.end());
+        for (std::string& each : knob.settings(key)) changed.push_back(std::move(each));
         CHECK(outcome(before, knob.given) != outcome(after, changed));
     }
     CHECK(scenario_schema().size() >= knobs.size() + stage_knobs.size() + window_knobs.size() +

@@ -4,8 +4,6 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "models/campaign/scenario.h"
 
 using namespace railyard;

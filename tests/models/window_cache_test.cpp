@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <future>
-#include <thread>
 
 #include "tests/models/windows.h"
 

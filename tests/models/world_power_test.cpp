@@ -3,9 +3,6 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-
 #include "models/campaign/campaign.h"
 #include "tests/scenario_text.h"
 

@@ -6,7 +6,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "tests/tools/stalls.h"
 #include "tools/study/dead_knobs.h"

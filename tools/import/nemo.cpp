@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "tools/import/training_plan.h"
 #include "tools/language/settings_diff.h"
 

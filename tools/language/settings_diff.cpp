@@ -6,10 +6,10 @@
 
 namespace railyard {
 
-std::string value_text(const Value& value) {
+std::string value_text(const Value& value, std::string (*quote)(const std::string&)) {
     switch (value.kind) {
         case Value::Kind::string:
-            return value.text;
+            return quote != nullptr ? quote(value.text) : value.text;
         case Value::Kind::integer:
             return fmt::format("{}", value.integer);
         case Value::Kind::real:
@@ -18,15 +18,17 @@ std::string value_text(const Value& value) {
             return value.integer != 0 ? "true" : "false";
         case Value::Kind::array: {
             std::vector<std::string> items;
-            for (const Value& item : value.items) items.push_back(value_text(item));
+            for (const Value& item : value.items) items.push_back(value_text(item, quote));
             return fmt::format("[{}]", fmt::join(items, ", "));
         }
         case Value::Kind::table: {
             std::vector<std::string> members;
             for (const auto& [key, member] : value.members) {
-                members.push_back(key + " = " + value_text(member));
+                members.push_back((quote != nullptr ? quote(key) : key) + " = " +
+                                  value_text(member, quote));
             }
-            return fmt::format("{{ {} }}", fmt::join(members, ", "));
+            return fmt::format(fmt::runtime(quote != nullptr ? "{{{}}}" : "{{ {} }}"),
+                               fmt::join(members, ", "));
         }
         case Value::Kind::other:
             break;

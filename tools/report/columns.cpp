@@ -1,7 +1,6 @@
 #include "tools/report/columns.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>

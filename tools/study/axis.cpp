@@ -12,29 +12,12 @@
 
 namespace railyard {
 
-std::string toml_text(const Value& value) {
-    switch (value.kind) {
-        case Value::Kind::string:
-            // JSON's escapes are TOML's, too.
-            return one_line(nlohmann::json(value.text));
-        case Value::Kind::array: {
-            std::vector<std::string> items;
-            for (const Value& item : value.items) items.push_back(toml_text(item));
-            return fmt::format("[{}]", fmt::join(items, ", "));
-        }
-        case Value::Kind::table: {
-            std::vector<std::string> members;
-            for (const auto& [key, member] : value.members) {
-                members.push_back(one_line(nlohmann::json(key)) + " = " + toml_text(member));
-            }
-            return fmt::format("{{{}}}", fmt::join(members, ", "));
-        }
-        default:
-            return value_text(value);
-    }
-}
-
 namespace {
+
+// JSON's escapes are TOML's, too.
+std::string quoted(const std::string& text) {
+    return one_line(nlohmann::json(text));
+}
 
 std::optional<Quantity> written(const Value& value) {
     std::string why;
@@ -47,6 +30,10 @@ bool is_number(const Value& v) {
 }
 
 }  // namespace
+
+std::string toml_text(const Value& value) {
+    return value_text(value, quoted);
+}
 
 std::vector<AxisBounds> AxisBounds::taken_from(Document& document, const char* section) {
     std::vector<AxisBounds> out;

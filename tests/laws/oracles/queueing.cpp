@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
-#include <string_view>
 
 #include "tests/laws/oracles/rare_waits.h"
 #include "tests/laws/oracles/shared_store.h"

@@ -2,7 +2,6 @@
 // Runs of table 45, the public simulator of the Ultra Ethernet Consortium, as the packet engine makes them.
 // The table's header has the configuration.
 
-#include <optional>
 #include <string>
 
 #include "tests/laws/oracles/ns3_runs.h"
