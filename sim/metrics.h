@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/statistics.h"
+#include "sim/text.h"
 
 namespace railyard {
 
@@ -22,13 +23,6 @@ struct Metric {
     double sum = 0;
     double count = -1;  // -1: a plain value
 };
-
-// The one of that name among metrics, or among summaries of them; null: there is none.
-template <class Named>
-const auto* find_metric(const Named& metrics, std::string_view name) {
-    const auto found = std::ranges::find_if(metrics, [&](const auto& m) { return m.name == name; });
-    return found == std::ranges::end(metrics) ? nullptr : &*found;
-}
 
 // A plain value, and a mean of `sum` over `count` things.
 Metric plain_metric(std::string name, double value);

@@ -1,6 +1,7 @@
 #pragma once
 // What several readers of text need.
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -8,8 +9,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "sim/text.h"
 
 namespace railyard {
 
@@ -27,6 +26,20 @@ std::optional<std::chrono::sys_days> day_value(std::string_view text);
 // Seconds since 1970 of "2026-01-03T11:02:00", with a zone or without.
 std::optional<std::int64_t> time_value(std::string_view text);
 
+// The one of that name; null: there is none.
+template <class Named>
+const auto* find_named(const Named& all, std::string_view name) {
+    const auto found =
+        std::ranges::find_if(all, [&](const auto& each) { return each.name == name; });
+    return found == std::ranges::end(all) ? nullptr : &*found;
+}
+// What all are called.
+template <class Named>
+std::vector<std::string> names_of(const Named& all) {
+    std::vector<std::string> out;
+    for (const auto& each : all) out.emplace_back(each.name);
+    return out;
+}
 // What the value of an enumeration is called, of names in its order.
 template <class Names, class Enum>
 const auto& word_of(const Names& names, Enum value) {

@@ -215,7 +215,8 @@ void CostLines::buy_storage() {
             static_cast<double>(store.system->protection().servers), "server", *per_server);
     }
     if (managed) add(plan_.yearly, name + ", managed", usable_tb, "usable TB", *managed);
-    if (!per_tb && !per_server && !managed) plan_.left_out.emplace_back("storage");
+    const bool by_use = store.system && store.system->prices().any();
+    if (!per_tb && !per_server && !managed && !by_use) plan_.left_out.emplace_back("storage");
 }
 
 void CostLines::buy(const BillOfMaterials& bill, std::int64_t nodes_per_rack) {
@@ -348,7 +349,8 @@ void warn_of_idle_prices(Section& cost, PriceBook& book, const CostSetup& setup,
     const CostPlan& plan = setup.plan;
     if (setup.parts_covered && !setup.rented) {
         for (const CostLine& line : plan.used) {
-            if (line.per != "part") continue;
+            const auto pays = [&](const CostLine& other) { return other.price == line.price; };
+            if (line.per != "part" || std::ranges::any_of(plan.capital, pays)) continue;
             book.has_no_effect(book.prices()[line.price].name,
                                "support replaces broken parts (cost.parts_covered)");
         }

@@ -7,6 +7,7 @@
 #include "models/campaign/campaign.h"
 #include "models/campaign/phases.h"
 #include "sim/check.h"
+#include "sim/text.h"
 
 namespace railyard {
 
@@ -22,7 +23,7 @@ constexpr std::array cost_metrics = {
 
 // 0: the campaign has nothing of the kind.
 double value_of(std::span<const Metric> metrics, std::string_view name) {
-    const Metric* found = find_metric(metrics, name);
+    const Metric* found = find_named(metrics, name);
     return found == nullptr ? 0 : found->value;
 }
 
@@ -104,9 +105,7 @@ std::vector<std::string> prices_missing(const Scenario& of, const Scenario& besi
 }
 
 const CostMetric* cost_metric(std::string_view name) {
-    const auto* found =
-        std::ranges::find_if(cost_metrics, [&](const CostMetric& m) { return m.name == name; });
-    return found == cost_metrics.end() ? nullptr : found;
+    return find_named(cost_metrics, name);
 }
 
 CampaignUse campaign_use(const Scenario& s, std::span<const Metric> metrics, Duration simulated) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "models/campaign/sections.h"
+#include "sim/text.h"
 
 namespace railyard {
 
@@ -382,8 +383,7 @@ std::size_t cause_of(const std::string& name, Catalogue& catalogue, Scenario& s)
 }  // namespace
 
 void read_injections(Section& top, Catalogue& catalogue, Scenario& s) {
-    std::vector<std::string> names;
-    for (const FailureCause& cause : s.causes) names.push_back(cause.name);
+    std::vector<std::string> names = names_of(s.causes);
     for (const std::string& name : Catalogue::names("failure_response")) {
         if (std::ranges::find(names, name) == names.end()) names.push_back(name);
     }

@@ -398,7 +398,7 @@ double left_behind(const std::vector<ReplicaResult>& parts, const std::string& n
     const std::string left = name.substr(0, end) + (expired ? "_kept" : "_in_flight");
     double sum = 0;
     for (std::size_t k = 0; k + 1 < parts.size(); ++k) {
-        if (const Metric* each = find_metric(parts[k].metrics, left)) sum += each->value;
+        if (const Metric* each = find_named(parts[k].metrics, left)) sum += each->value;
     }
     return sum;
 }
@@ -413,7 +413,7 @@ Metric joined(const std::vector<ReplicaResult>& parts, const std::string& name) 
     double time = 0;
     bool plain = true;
     for (const ReplicaResult& part : parts) {
-        const Metric* each = find_metric(part.metrics, name);
+        const Metric* each = find_named(part.metrics, name);
         if (each == nullptr) continue;
         plain = each->count < 0;
         sum += plain ? each->value : each->sum;
@@ -434,8 +434,25 @@ Metric joined(const std::vector<ReplicaResult>& parts, const std::string& name) 
 // that only later phases have, and all replicas have the same.)
 void add_joined(const std::vector<ReplicaResult>& parts, MetricList& metrics) {
     for (const Metric& first : parts[0].metrics) {
-        if (find_metric(metrics, first.name) || cost_metric(first.name)) continue;
+        if (find_named(metrics, first.name) || cost_metric(first.name)) continue;
         metrics.push_back(joined(parts, first.name));
+    }
+}
+
+// What stores are paid by use, each phase's at its own prices.
+void add_paid_by_use(const std::vector<ReplicaResult>& parts, MetricList& metrics) {
+    for (const char* name : {"object_store_requests_cost", "object_store_egress_cost",
+                             "object_store_kept_cost_per_month"}) {
+        bool any = false;
+        double value = 0;
+        for (const ReplicaResult& part : parts) {
+            const Metric* found = find_named(part.metrics, name);
+            any |= found != nullptr;
+            value = (of_the_last(name) ? 0 : value) + (found != nullptr ? found->value : 0);
+        }
+        if (!any) continue;
+        std::erase_if(metrics, [&](const Metric& m) { return m.name == name; });
+        metrics.add(name, value);
     }
 }
 
@@ -444,7 +461,7 @@ void tell_phases(const Scenario& s, const std::vector<ReplicaResult>& parts, Met
     for (std::size_t k = 0; k < s.phases.size(); ++k) {
         const bool began = k < parts.size();
         const auto tell = [&](const char* name) {
-            const Metric* each = find_metric(parts[began ? k : 0].metrics, name);
+            const Metric* each = find_named(parts[began ? k : 0].metrics, name);
             if (each == nullptr) return;
             metrics.add(phase_metric(k, name), began ? each->value : 0);
         };
@@ -463,7 +480,7 @@ void add_use(const Scenario& s, const std::vector<ReplicaResult>& parts, MetricL
         const Scenario& as = *s.phases[k].as;
         const Ledger& ledger = parts[k].ledger;
         const auto value = [&](const char* name) {
-            const Metric* found = find_metric(parts[k].metrics, name);
+            const Metric* found = find_named(parts[k].metrics, name);
             RY_CHECK(found != nullptr);
             return found->value;
         };
@@ -493,6 +510,7 @@ MetricList metrics_of(const Scenario& s, const std::vector<ReplicaResult>& parts
     metrics.add("steps_per_day", sum("steps") / days);
     metrics.add("tokens_per_day", sum("tokens") / days);
     metrics.add("wall_time", seconds(out.simulated));
+    add_paid_by_use(parts, metrics);
     add_joined(parts, metrics);
     tell_phases(s, parts, metrics);
     return metrics;
@@ -593,6 +611,7 @@ void PhaseRun::run_many() {
     out_.refused = ran.outcome.refused;
     out_.metrics = world_metrics(s_, phases.jobs(), ran);
     tell_jobs(s_.world->spec, phases.jobs(), ran.outcome, Instant(s_.duration), jobs_);
+    add_paid_by_use(parts_, out_.metrics);
     add_joined(parts_, out_.metrics);
     tell_phases(s_, parts_, out_.metrics);
 }

@@ -8,7 +8,7 @@
 namespace railyard {
 
 const MetricSummary& ReplicaSums::metric(std::string_view name) const {
-    const MetricSummary* found = find_metric(metrics, name);
+    const MetricSummary* found = find_named(metrics, name);
     RY_CHECK(found != nullptr);
     return *found;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/integers.h"
+#include "sim/text.h"
 
 namespace railyard {
 

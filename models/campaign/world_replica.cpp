@@ -299,7 +299,9 @@ MetricList world_metrics(const Scenario& s, const WorldJobs& jobs, const WorldRu
     add_waits(times_of(*s.world, jobs, r), out);
     add_kinds(s, jobs, r, out);
     add_work(*s.world, jobs, r, out);
-    if (!s.world->spec.stores.empty()) add_object_store_costs(s, r.outcome.in_stores, out);
+    if (!s.world->spec.stores.empty() && s.phases.empty()) {
+        add_object_store_costs(s, r.outcome.in_stores, out);
+    }
     add_data_of_objects(*s.world, jobs, r, out);
     if (s.stores[shared_store].failures) add_store_metrics(r.outcome.store, out);
     std::int64_t gpus = s.gpus();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/check.h"
+#include "sim/text.h"
 
 namespace railyard {
 
@@ -84,9 +85,8 @@ const std::vector<CongestionKind>& congestion_kinds() {
 }
 
 const CongestionKind& congestion_kind(const std::string& name) {
-    const std::vector<CongestionKind>& kinds = congestion_kinds();
-    const auto found = std::ranges::find(kinds, name, &CongestionKind::name);
-    RY_CHECK(found != kinds.end());
+    const CongestionKind* found = find_named(congestion_kinds(), name);
+    RY_CHECK(found != nullptr);
     return *found;
 }
 

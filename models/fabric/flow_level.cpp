@@ -26,7 +26,7 @@ std::size_t FlowSimulation::add(Transfer transfer) {
     first_follower_.push_back(no_transfer);
     State& state = state_.emplace_back();
     state.place = absent;
-    const std::int64_t predecessors[2] = {transfer.after, transfer.after_too};
+    const std::int64_t predecessors[2] = {transfer.after, transfer.behind};
     for (std::uint32_t i = 0; i < 2; ++i) {
         next_follower_.push_back(no_transfer);
         if (predecessors[i] < 0) continue;
@@ -118,9 +118,11 @@ void FlowSimulation::finish(std::uint32_t id, Picoseconds now) {
     for (std::uint32_t next = first_follower_[id]; next != no_transfer;
          next = next_follower_[next]) {
         const std::uint32_t follower = next / 2;
+        Transfer& t = transfers_[follower];
+        const bool has_left = next % 2 == 1;
+        t.start = std::max(t.start, has_left ? now - transfers_[id].latency : now);
         if (--state_[follower].waits_for > 0) continue;
-        const Transfer& t = transfers_[follower];
-        schedule(follower, std::max(now, t.start) + t.latency);
+        schedule(follower, std::max(now, t.start + t.latency));
     }
 }
 

@@ -17,9 +17,10 @@ struct Transfer {
     double bytes = 0;
     Picoseconds start{};
     Picoseconds latency{};
-    // It starts when these transfers have ended, if that is later; -1: none.
+    // It starts when this transfer has ended, and the last byte of that one has left: its sender sends one
+    // after another. -1: none.
     std::int64_t after = -1;
-    std::int64_t after_too = -1;
+    std::int64_t behind = -1;
 };
 
 class FlowSimulation {
@@ -27,7 +28,7 @@ class FlowSimulation {
     // Capacities by link, in bytes/s; room for about so many transfers.
     explicit FlowSimulation(std::vector<double> capacities, std::size_t transfers = 0);
 
-    // Its index, in order of adding. `after` and `after_too` name earlier ones.
+    // Its index, in order of adding. `after` and `behind` name earlier ones.
     std::size_t add(Transfer transfer);
 
     // Runs all to their end. Those that can never end, because a link of theirs is dead or they wait for one

@@ -45,9 +45,8 @@ std::string fitting_switch(Catalogue& catalogue, bool infiniband, Bandwidth rate
 namespace {
 
 std::vector<std::string> topology_names() {
-    std::vector<std::string> names;
-    for (const TopologyKind& kind : topology_kinds()) names.push_back(kind.name);
-    names.push_back("custom");
+    std::vector<std::string> names = names_of(topology_kinds());
+    names.emplace_back("custom");
     return names;
 }
 
@@ -165,14 +164,13 @@ void NetworkReader::read_switches(Section& section, ClusterNetwork& network) {
 void NetworkReader::read_routing(Section& section, ClusterNetwork& network) {
     RoutingSpec& routing = network.routing;
     const bool hashed = any_order(network.kind);
-    int policy = static_cast<int>(hashed ? Routing::entropy
-                                  : network.infiniband() && network.spec.leaf.adaptive_routing
-                                      ? Routing::adaptive
-                                      : Routing::ecmp);
-    section.choose("routing", policy, routing_names,
+    routing.policy = hashed ? Routing::entropy
+                     : network.infiniband() && network.spec.leaf.adaptive_routing
+                         ? Routing::adaptive
+                         : Routing::ecmp;
+    section.choose("routing", routing.policy, routing_names,
                    "How flows choose among equal paths; adaptive by default on InfiniBand switches "
                    "that can, entropy on Ultra Ethernet and EFA");
-    routing.policy = static_cast<Routing>(policy);
     if (routing.policy == Routing::entropy && !hashed) {
         section.error("routing", "entropy values need kind = \"ultra_ethernet\" or \"efa\"",
                       "routing = \"random_spray\" also spreads packets by chance");

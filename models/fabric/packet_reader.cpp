@@ -9,6 +9,7 @@
 
 #include "models/fabric/packet_limits.h"
 #include "models/fabric/places.h"
+#include "sim/text.h"
 
 namespace railyard {
 
@@ -30,18 +31,6 @@ std::vector<std::string> with_none(std::vector<std::string> names) {
     return names;
 }
 
-std::vector<std::string> congestion_names() {
-    std::vector<std::string> names;
-    for (const CongestionKind& kind : congestion_kinds()) names.emplace_back(kind.name);
-    return names;
-}
-
-std::vector<std::string> entropy_names() {
-    std::vector<std::string> names;
-    for (const EntropyKind& kind : entropy_kinds()) names.emplace_back(kind.name);
-    return names;
-}
-
 // What a network does where the scenario does not say, in the order of NetworkKind.
 struct Habits {
     FlowControl flow_control;
@@ -54,7 +43,7 @@ constexpr Habits habits[] = {{FlowControl::credits, "none"},
                              {FlowControl::none, "srd"}};
 
 // "leaf-0 (sn5400_spectrum4), like spine-0": one message for all kinds of switches that have a problem.
-std::string names_of(const Topology& topology, const std::vector<BufferPlan>& plans) {
+std::string switches_text(const Topology& topology, const std::vector<BufferPlan>& plans) {
     const VertexId first = plans[0].at;
     std::string text =
         fmt::format("{} ({})", topology.name(first), topology.switch_model(first).name);
@@ -188,7 +177,7 @@ void PacketKeys::read_ecn_keys(Section& ecn) {
 void PacketKeys::read_congestion(Section& congestion) {
     control_ = word_of(habits, kind_).congestion_control;
     congestion.name(
-        "control", control_, congestion_names(), "a congestion control",
+        "control", control_, names_of(congestion_kinds()), "a congestion control",
         "What senders make of marks and acknowledgements",
         {.otherwise = "dcqcn on RoCE, none on InfiniBand, tcp on plain Ethernet, nscc on "
                       "Ultra Ethernet, srd on EFA"});
@@ -319,8 +308,8 @@ void PacketKeys::read_transport(Section& transport) {
 }
 
 void PacketKeys::read_entropy(Section& transport) {
-    entropy_ = entropy_names().front();
-    transport.name("entropy", entropy_, entropy_names(), "a choice of entropy values",
+    entropy_ = entropy_kinds().front().name;
+    transport.name("entropy", entropy_, names_of(entropy_kinds()), "a choice of entropy values",
                    "How senders spread packets over paths (routing = \"entropy\")");
     transport.read("entropy_values", entropy_values_,
                    "Of a queue pair, a power of two (routing = \"entropy\")",
@@ -457,16 +446,17 @@ void PacketReader::check_rates(Catalogue& catalogue, const Topology& topology,
         const Bandwidth rate = Bandwidth::bits_per_second(
             static_cast<std::int64_t>(topology.links()[l].bytes_per_s * 8));
         if (topology.links()[l].bytes_per_s == 0 || rate >= packet_rate_min) continue;
-        network_.error("",
-                       fmt::format("a cable of {} has {}: packets take links of {} or more",
-                                   topology.name(topology.links()[l].from), to_text(rate),
-                                   to_text(packet_rate_min)),
-                       "a fault's capacity = 0 says that a cable is dead");
+        network_.error(
+            "",
+            fmt::format("a cable of {} has {:.3g} bit/s: packets take links of {} or more",
+                        topology.name(topology.links()[l].from),
+                        topology.links()[l].bytes_per_s * 8, to_text(packet_rate_min)),
+            "a fault's capacity = 0 says that a cable is dead");
         break;
     }
     const std::int64_t packet = p.spec.payload_bytes + p.spec.header_bytes;
     const std::int64_t most = catalogue.data("headroom_formula", "", "port_mtu").count();
-    if (p.flow_control == FlowControl::pfc && packet > most) {
+    if (p.flow_control == FlowControl::pfc && packet > most && network_.ok()) {
         network_.error(
             "mtu", fmt::format("expected packets of at most {} B with priority flow control, found "
                                "{} B with headers: ports and their headroom are for these",
@@ -543,7 +533,7 @@ void PacketReader::warn_of_idle_tables() {
     }
     if (any_order(kind_)) {
         warn_of_keys(
-            *transport_, {"timeout", "recovery", "reordering", "ack_every", "flowlet_gap"},
+            *transport_, {"timeout", "recovery", "reordering", "ack_every"},
             fmt::format("has no effect: {} has its own", ultra ? "Ultra Ethernet" : "EFA"));
     }
     if (!credits && ecn_->present() && !congestion_kind(control_).fits.hears_marks) {
@@ -594,12 +584,7 @@ void PacketReader::resolve_transport(Catalogue& catalogue, PacketProfile& p) {
                         : 1;
         spec.reordering = static_cast<std::uint32_t>(reordering_.value_or(by_default));
     }
-    if (routing_ != Routing::flowlet) {
-        warn_of_keys(*transport_, {"flowlet_gap"}, "has no effect without routing = \"flowlet\"");
-    } else {
-        spec.flowlet_gap =
-            flowlet_gap_ ? *flowlet_gap_ : catalogue.time("roce_transport", "", "flowlet_gap");
-    }
+    resolve_flowlets(catalogue, p);
     if (tcp) {
         warn_of_keys(*transport_, {"timeout", "retries"},
                      "has no effect with TCP, which has its own");
@@ -610,6 +595,15 @@ void PacketReader::resolve_transport(Catalogue& catalogue, PacketProfile& p) {
         timeout_ ? *timeout_ : catalogue.integer("nccl_net", "", "ib_timeout_exponent");
     spec.retransmission_timeout = local_ack_timeout(static_cast<int>(exponent));
     spec.retries = retries_ ? *retries_ : catalogue.integer("nccl_net", "", "ib_retry_count");
+}
+
+void PacketReader::resolve_flowlets(Catalogue& catalogue, PacketProfile& p) {
+    if (routing_ != Routing::flowlet) {
+        warn_of_keys(*transport_, {"flowlet_gap"}, "has no effect without routing = \"flowlet\"");
+        return;
+    }
+    p.spec.flowlet_gap =
+        flowlet_gap_ ? *flowlet_gap_ : catalogue.time("roce_transport", "", "flowlet_gap");
 }
 
 void PacketReader::resolve_credits(Catalogue& catalogue, PacketProfile& p) {
@@ -800,7 +794,7 @@ bool check_site_headroom(Section& buffer, Section& pfc, Catalogue& catalogue,
             fmt::format(
                 "{}: a buffer of {}, of which its ports set apart {} with buildings {:g} km "
                 "apart",
-                names_of(topology, full), to_text(full[0].buffer), to_text(full[0].reserved),
+                switches_text(topology, full), to_text(full[0].buffer), to_text(full[0].reserved),
                 topology.spec().site_distance.value / 1000),
             longest ? fmt::format("sites.distance = \"{:g} km\" would do; {}",
                                   longest->value / 1000, without)
@@ -837,7 +831,7 @@ void PacketReader::check_buffers(Catalogue& catalogue, const Topology& topology,
         (credits ? *credits_ : *buffer_)
             .error(credits ? "vl_buffer" : "size",
                    fmt::format("{}: a buffer of {}, of which its ports set apart {}",
-                               names_of(topology, found.full), to_text(found.full[0].buffer),
+                               switches_text(topology, found.full), to_text(found.full[0].buffer),
                                to_text(found.full[0].reserved)),
                    "shorter cables, fewer lossless classes, less headroom, or a larger buffer");
     }
@@ -847,7 +841,7 @@ void PacketReader::check_buffers(Catalogue& catalogue, const Topology& topology,
             .warning("headroom",
                      fmt::format("{}: {} for each port and class, its rate and cable need {}: "
                                  "packets will be lost",
-                                 names_of(topology, found.short_of_headroom),
+                                 switches_text(topology, found.short_of_headroom),
                                  to_text(plan.headroom), to_text(plan.headroom_need)));
     }
     if (!found.sharing_too_little.empty()) {
@@ -856,16 +850,16 @@ void PacketReader::check_buffers(Catalogue& catalogue, const Topology& topology,
             "headroom_oversubscription",
             fmt::format("{}: {} for all ports and classes together, one alone needs {}: "
                         "packets will be lost",
-                        names_of(topology, found.sharing_too_little),
+                        switches_text(topology, found.sharing_too_little),
                         to_text(shared_headroom(topology, p, plan)), to_text(plan.headroom_need)));
     }
     if (!found.resuming_late.empty()) {
         const BufferPlan& plan = found.resuming_late[0];
-        pfc_->warning(
-            "resume_offset",
-            fmt::format("{}: a lone hot port is paused at {}, and resumed when nothing "
-                        "is left",
-                        names_of(topology, found.resuming_late), to_text(plan.xoff_threshold)));
+        pfc_->warning("resume_offset",
+                      fmt::format("{}: a lone hot port is paused at {}, and resumed when nothing "
+                                  "is left",
+                                  switches_text(topology, found.resuming_late),
+                                  to_text(plan.xoff_threshold)));
     }
     if (!found.pausing_first.empty()) {
         const BufferPlan& plan = found.pausing_first[0];
@@ -873,7 +867,7 @@ void PacketReader::check_buffers(Catalogue& catalogue, const Topology& topology,
             "kmax",
             fmt::format("{}: everything is marked from {} on, but a lone hot port is "
                         "paused at {}: PFC will dominate",
-                        names_of(topology, found.pausing_first),
+                        switches_text(topology, found.pausing_first),
                         to_text(Bytes::of(plan.ecn.kmax_bytes)), to_text(plan.xoff_threshold)));
     }
 }

@@ -100,6 +100,7 @@ class PacketReader : public PacketKeys {
     void resolve_priorities(PacketProfile& profile, const StorageClass& storage);
     void resolve_buffer(Catalogue& catalogue, PacketProfile& profile);
     void resolve_transport(Catalogue& catalogue, PacketProfile& profile);
+    void resolve_flowlets(Catalogue& catalogue, PacketProfile& p);
     void resolve_credits(Catalogue& catalogue, PacketProfile& profile);
     void resolve_ecn(Catalogue& catalogue, PacketProfile& profile);
     void resolve_congestion(Catalogue& catalogue, PacketProfile& profile);

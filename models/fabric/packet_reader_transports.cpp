@@ -180,10 +180,7 @@ void PacketReader::resolve_any_order(Catalogue& catalogue, Bandwidth line, Picos
     }
     if (retries_) p.spec.retries = *retries_;
     if (kind_ != NetworkKind::ultra_ethernet) p.spec.request_gap = {};
-    if (routing_ == Routing::flowlet) {
-        p.spec.flowlet_gap =
-            flowlet_gap_ ? *flowlet_gap_ : catalogue.time("roce_transport", "", "flowlet_gap");
-    }
+    resolve_flowlets(catalogue, p);
 }
 
 void PacketReader::require_trimming(const Topology& topology) {

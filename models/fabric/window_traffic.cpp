@@ -81,8 +81,8 @@ void check_traffic(Section& section, const TrafficSpec& t, const WindowContext& 
     }
     if (network->topology.vertex_count() == 0) return;
     const std::int64_t nics = context.nodes * network->topology.nics_per_node();
-    if (t.kind == WindowTraffic::incast && t.senders >= nics) {
-        section.warning("senders", fmt::format("{} of {}: the job has {} NICs, and one receives",
+    if (t.kind == WindowTraffic::incast && t.senders >= nics && nics > 1) {
+        section.warning("senders", fmt::format("{} of {}: of the job's {} NICs one receives",
                                                nics - 1, t.senders, nics));
     }
     const std::int64_t servers = network->topology.spec().servers;
@@ -107,10 +107,11 @@ void check_traffic(Section& section, const TrafficSpec& t, const WindowContext& 
                                   context.nodes, flows, window_flows_max),
                       "fewer nodes, steps, stripes or queue pairs");
     } else if (flows == 0) {
-        section.warning("", fmt::format("{} sends nothing: {}", name,
-                                        on_storage(t.kind) ? "there are no storage servers"
-                                        : t.group == 1     ? "groups of one node"
-                                                           : "the job has one node"));
+        section.warning("",
+                        fmt::format("{} sends nothing: {}", name,
+                                    on_storage(t.kind) ? "there are no storage servers"
+                                    : in_groups(t.kind) && t.group == 1 ? "groups of one node"
+                                                                        : "the job has one node"));
     }
 }
 

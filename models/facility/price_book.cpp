@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "sim/text.h"
+
 namespace railyard {
 
 namespace {
@@ -28,10 +30,9 @@ PriceBook::PriceBook(Section& cost, ValueReader& values, Catalogue& catalogue,
           "its own name")) {}
 
 std::optional<std::size_t> PriceBook::known(const std::string& name) const {
-    const auto found =
-        std::ranges::find_if(prices_, [&](const Price& price) { return price.name == name; });
-    if (found == prices_.end()) return std::nullopt;
-    return static_cast<std::size_t>(found - prices_.begin());
+    const Price* found = find_named(prices_, name);
+    if (found == nullptr) return std::nullopt;
+    return static_cast<std::size_t>(found - prices_.data());
 }
 
 std::size_t PriceBook::add(Price price) {

@@ -254,7 +254,7 @@ const Quote* QuoteBook::find(const std::string& price) const {
 
 // The same every year, what is paid at the end of each; with a discount, an early year counts for more.
 void QuoteBook::keep(CostPlan& plan, const Quote& quote, const std::vector<double>& by_year,
-                     const char* what, double quantity) const {
+                     const char* what, double quantity, bool of_tenants) const {
     if (by_year.empty()) return;
     double paid = 0;
     double weights = 0;
@@ -272,6 +272,7 @@ void QuoteBook::keep(CostPlan& plan, const Quote& quote, const std::vector<doubl
                            "quote " + visible(quote.name)});
     plan.yearly.push_back({fmt::format("{} of {}", what, visible(quote.of)), quantity, "piece",
                            plan.prices.size() - 1, false});
+    plan.yearly.back().of_tenants = of_tenants;
 }
 
 void QuoteBook::apply(CostPlan& plan, const std::vector<std::string>& set_by_hand,
@@ -279,6 +280,7 @@ void QuoteBook::apply(CostPlan& plan, const std::vector<std::string>& set_by_han
     for (const std::size_t i : chosen_) {
         const Quote& quote = all_[i];
         double quantity = 0;
+        bool of_tenants = false;
         std::size_t index = 0;
         std::vector<std::string> bought;
         for (auto* lines : {&plan.capital, &plan.yearly}) {
@@ -289,6 +291,7 @@ void QuoteBook::apply(CostPlan& plan, const std::vector<std::string>& set_by_han
                 quantity += line.quantity;
                 index = line.price;
                 line.own_support = !quote.support.empty();
+                of_tenants |= line.of_tenants;
             }
         }
         if (quantity <= 0) {
@@ -313,8 +316,8 @@ void QuoteBook::apply(CostPlan& plan, const std::vector<std::string>& set_by_han
             sections_[i].warning("price", fmt::format("has no effect: {} is given",
                                                       cost_.path("price." + quote.of)));
         }
-        keep(plan, quote, quote.support, "support", quantity);
-        keep(plan, quote, quote.licence, "licences", quantity);
+        keep(plan, quote, quote.support, "support", quantity, of_tenants);
+        keep(plan, quote, quote.licence, "licences", quantity, of_tenants);
     }
 }
 

@@ -65,7 +65,7 @@ class QuoteBook {
     bool buyable(const Quote& quote) const;
     void refuse(const Quote& quote);
     void keep(CostPlan& plan, const Quote& quote, const std::vector<double>& by_year,
-              const char* what, double quantity) const;
+              const char* what, double quantity, bool of_tenants) const;
 
     Section& cost_;
     std::vector<Quote> all_;

@@ -9,6 +9,7 @@
 #include "models/scheduler/policy.h"
 #include "sim/cancel.h"
 #include "sim/check.h"
+#include "sim/text.h"
 
 namespace railyard {
 
@@ -16,8 +17,8 @@ namespace {
 
 template <class Kind>
 const Kind& kind_named(const std::vector<Kind>& kinds, const std::string& name) {
-    const auto found = std::ranges::find_if(kinds, [&](const Kind& k) { return name == k.name; });
-    RY_CHECK(found != kinds.end());
+    const Kind* found = find_named(kinds, name);
+    RY_CHECK(found != nullptr);
     return *found;
 }
 

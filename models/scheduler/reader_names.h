@@ -13,19 +13,13 @@
 
 #include "models/scheduler/world_spec.h"
 #include "sim/config.h"
+#include "sim/text.h"
 
 namespace railyard {
 
 // There is no list of them to describe.
 inline std::vector<std::string> own_names(const Section& section, std::vector<std::string> names) {
     return section.describing() ? std::vector<std::string>{} : std::move(names);
-}
-
-template <class Items>
-std::vector<std::string> names_of(const Items& items) {
-    std::vector<std::string> out;
-    for (const auto& item : items) out.push_back(item.name);
-    return out;
 }
 
 // Tables are told apart by their names. `before`: those of the tables before this one.

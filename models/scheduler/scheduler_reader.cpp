@@ -8,6 +8,7 @@
 
 #include "models/scheduler/dedicated.h"
 #include "models/scheduler/reader_names.h"
+#include "sim/text.h"
 
 namespace railyard {
 
@@ -173,8 +174,8 @@ void WorldReader::place_nodes(Section& scheduler, std::int64_t nodes_per_leaf) {
 
 void WorldReader::read_scheduler() {
     Section scheduler = top_.section("scheduler");
-    std::vector<std::string> kinds = {dedicated_scheduler};  // which is no scheduler of many jobs
-    for (const WorldSchedulerKind& kind : world_scheduler_kinds()) kinds.emplace_back(kind.name);
+    std::vector<std::string> kinds = names_of(world_scheduler_kinds());
+    kinds.insert(kinds.begin(), dedicated_scheduler);  // which is no scheduler of many jobs
     scheduler.name("kind", spec_.scheduler, kinds, "a scheduler",
                    "Who decides which job gets what");
     read_slurm(scheduler, catalogue_, spec_);

@@ -14,10 +14,7 @@ namespace {
 const std::vector<std::string> drive_names = {"nvme", "hdd"};
 
 const StorageKind* kind_named(const std::string& name) {
-    const auto& kinds = storage_kinds();
-    const auto found =
-        std::ranges::find_if(kinds, [&](const StorageKind& each) { return each.name == name; });
-    return found != kinds.end() ? &*found : nullptr;
+    return find_named(storage_kinds(), name);
 }
 
 // The part of a node's traffic with the store that one NIC carries.

@@ -85,8 +85,8 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     void fail(const StateLoss& loss);  // stops what the loss breaks; then ask newest()
     void lose_store(std::size_t store);
     SavedStates::Choice newest() const { return states_.newest(); }
-    void
-    give_up_newer();  // than newest(): the job goes back there, and can't come back to what ends later
+    // States newer than newest(): the job goes back there, and can't come back to what ends later.
+    void give_up_newer();
     void give_up_after(std::int64_t steps);  // states with more are worth nothing
     // And reads it back, with what else a start reads; or this alone.
     void restore(bool state = true);

@@ -15,11 +15,11 @@ enum Demand { custom, resnet50, unet3d, cosmoflow, llm_text };
 
 // The section as read, before it is known to make sense.
 struct DataKeys {
-    int demand = custom;
-    int source = 0;
-    int format = 0;
-    int policy = 0;
-    int sampler = 0;
+    Demand demand = custom;
+    DataSource source{};
+    SampleFormat format{};
+    CachePolicy policy{};
+    Sampler sampler{};
     std::optional<Bytes> sample_size;
     std::optional<Bytes> sample_stdev;
     std::int64_t batch = 1;
@@ -90,7 +90,7 @@ DataKeys read_keys(Section& data) {
 
 // What a node reads of the data set, sooner or later.
 Bytes read_by_a_node(const DataKeys& k, const DataContext& context) {
-    const bool all = k.sampler == static_cast<int>(Sampler::global_shuffle);
+    const bool all = k.sampler == Sampler::global_shuffle;
     return all ? *k.dataset : Bytes::of(ceil_div(k.dataset->count(), context.nodes));
 }
 
@@ -124,7 +124,7 @@ void check(Section& data, const DataKeys& k, Catalogue& catalogue, const DataCon
                     "has no meaning for tokens: job.parallel says how many a step reads",
                     "job.data.demand = \"custom\"");
     }
-    const bool files = k.format == static_cast<int>(SampleFormat::files);
+    const bool files = k.format == SampleFormat::files;
     if (files && k.shuffle_buffer > 0) {
         data.error("shuffle_buffer",
                    "has no use where each sample is a file: any order can be read",
@@ -136,7 +136,7 @@ void check(Section& data, const DataKeys& k, Catalogue& catalogue, const DataCon
                    fmt::format("{} samples are more than job.data.shuffle_buffer's {}",
                                *k.shuffle_initial, k.shuffle_buffer));
     }
-    const bool object_store = k.source == static_cast<int>(DataSource::object_store);
+    const bool object_store = k.source == DataSource::object_store;
     if (object_store && !k.egress_price && !context.objects) {
         data.error("egress_price", "data leaves the object store, and its price is not given",
                    "give it in USD per GB, 0.09 at AWS's first tier; 0 where it is free");
@@ -156,10 +156,10 @@ void check(Section& data, const DataKeys& k, Catalogue& catalogue, const DataCon
     };
     if (k.cache) room("cache", "local_nvme", "local drives", *k.cache);
     room("page_cache", "host_memory", "memory", k.page_cache);
-    const bool local = k.source == static_cast<int>(DataSource::local);
+    const bool local = k.source == DataSource::local;
     if (local && k.dataset)
         room("dataset", "local_nvme", "local drives", read_by_a_node(k, context));
-    if (k.sampler != 0 && !k.dataset) {
+    if (k.sampler != Sampler{} && !k.dataset) {
         data.warning("sampler", "has no effect without job.data.dataset");
     }
     if (local && k.cache) {
@@ -201,7 +201,7 @@ std::int64_t shuffle_buffer_of(const DataKeys& k, const DataContext& context, do
 
 LoaderSpec loader_of(const DataKeys& k, Catalogue& c) {
     LoaderSpec l;
-    l.format = static_cast<SampleFormat>(k.format);
+    l.format = k.format;
     l.samples_per_file = l.format == SampleFormat::files ? 1 : k.samples_per_file;
     l.workers = k.workers;
     l.prefetch = k.prefetch;
@@ -260,7 +260,7 @@ void add_caches(DataLoading& out, const DataKeys& k, Catalogue& c, const DataCon
         out.supply.local_share -= out.supply.memory_share;
     } else if (k.cache) {
         set_local_drives(out.supply, c);
-        const double hits = hit_rate(static_cast<CachePolicy>(k.policy), *k.cache);
+        const double hits = hit_rate(k.policy, *k.cache);
         out.supply.local_share = std::max(0.0, hits - out.supply.memory_share);
     }
 }
@@ -292,7 +292,7 @@ std::optional<DataLoading> read_data(Section& job, Catalogue& catalogue,
 
     DataLoading out;
     out.demand = word_of(data_demand_names, k.demand);
-    out.source = static_cast<DataSource>(k.source);
+    out.source = k.source;
     const DataDemand demand = demand_of(k, catalogue, context, data.has("batch"));
     LoaderSpec loader = loader_of(k, catalogue);
     loader.shuffle_buffer = shuffle_buffer_of(k, context, demand.sample_bytes);

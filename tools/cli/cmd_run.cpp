@@ -163,11 +163,11 @@ void print_few_interruptions(const Summary& interruptions) {
     constexpr double enough = 30;
     const double seen = interruptions.mean * static_cast<double>(interruptions.count);
     if (seen >= enough || interruptions.count < 2) return;
-    fmt::print("  {}: {} in all {} replicas: intervals of so few leave out what is rare; {}\n",
+    fmt::print("  {}: {} in {} replicas together: intervals of so few leave out what is rare; {}\n",
                coloured("few", Colour::yellow),
                counted(static_cast<std::size_t>(std::llround(seen)), "interruption"),
                interruptions.count,
-               seen > 0 ? fmt::format("--replicas {:.0f} has some {:.0f}",
+               seen > 0 ? fmt::format("--replicas {:.0f} has about {:.0f}",
                                       std::ceil(enough / interruptions.mean), enough)
                         : "--replicas gives more");
 }
@@ -210,7 +210,7 @@ void print_headline(const Scenario& s, const CampaignResult& r) {
         row("time between", "mean_time_between_interruptions", time_text, "");
     }
     fmt::print("\n{}", table.text());
-    if (!s.causes.empty()) print_few_interruptions(r.metric("interruptions").summary);
+    if (strike_rate(s).per_second > 0) print_few_interruptions(r.metric("interruptions").summary);
 }
 
 void print_ledger(const CampaignResult& r) {

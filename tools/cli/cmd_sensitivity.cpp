@@ -77,8 +77,8 @@ std::vector<KeyRange> ranges_of(const SensitivityArguments& args) {
     return ranges;
 }
 
-// What the scenario and the ends of the ranges are judged by. A key that there is not is an error, a value that
-// makes no design a gap in the table.
+// What the scenario and the ends of the ranges are judged by. A key that there is not is an error, a value
+// that makes no design a gap in the table.
 std::vector<WorkBasis> designs_of(const SensitivityArguments& args, const Scenario& s,
                                   const std::vector<KeyRange>& ranges) {
     std::vector<WorkBasis> out = {work_of(s)};

@@ -272,7 +272,7 @@ std::optional<std::vector<Picoseconds>> fair_ends(const NetworkWindow& window) {
         transfer.start = f.start;
         transfer.latency = router.latency(transfer.usages);
         transfer.after = f.after;
-        transfer.after_too = f.continues;
+        transfer.behind = f.continues;
         back.push_back(transfer.latency);
         shares.add(std::move(transfer));
     }

@@ -174,7 +174,7 @@ void print_ledger(const Comparison& c) {
 std::vector<double> means_of(const Comparison& c, const std::string& metric) {
     std::vector<double> out;
     for (const ComparedArm& arm : c.arms) {
-        const MetricSummary* found = find_metric(arm.sums.metrics, metric);
+        const MetricSummary* found = find_named(arm.sums.metrics, metric);
         out.push_back(found == nullptr ? std::nan("") : found->summary.mean);
     }
     return out;
@@ -233,7 +233,7 @@ std::string verdict_text(const Comparison& c, const MetricComparison& m) {
     std::string more = p.pairs == 0  ? "; --metric takes another"
                        : p.pairs < 2 ? "; an interval takes two replicas or more"
                                      : "; no number of replicas in reach would settle it";
-    if (cost_metric(m.metric)) more = "; the prices leave it open";
+    if (cost_metric(m.metric) && p.pairs > 1) more = "; prices, or too few replicas, leave it open";
     if (p.pairs_to_settle) {
         more = fmt::format(
             "; about {} more replicas would settle it",

@@ -72,11 +72,11 @@ void warn_of_prices_missing(const std::vector<std::pair<std::string, const Scena
         for (const auto& [other, beside] : designs) {
             const std::vector<std::string> missing = prices_missing(*design, *beside);
             if (missing.empty()) continue;
-            fmt::print(stderr,
-                       "railyard: warning: {0} has no price for {1}, and {2} has: {0} looks "
-                       "cheaper than it "
-                       "is. Give it in [cost.price], or compare something else than money\n",
-                       name, fmt::join(missing, ", "), other);
+            fmt::print(
+                stderr,
+                "railyard: warning: {0} has no price for {1}, and {2} has: {0} looks "
+                "cheaper than it is. [cost] takes it, or compare something else than money\n",
+                name, fmt::join(missing, ", "), other);
             break;
         }
     }

@@ -248,8 +248,9 @@ DecisionSection Teller::change() const {
                         measured->input, figure(measured->worth)));
     }
     if (answer.worth.empty()) {
-        out.notes.emplace_back(
-            "no single quote or measurement would change the choice in the mean");
+        out.notes.push_back(fmt::format(
+            "in {} worlds no single quote or measurement is worth more than chance makes of it",
+            answer.worlds));
     }
     return out;
 }
@@ -388,7 +389,7 @@ Decision tell_decision(const DesignQuestion& question, const DesignSearch& searc
     if (ran_s > 0 && std::max(ran_s / deadline_s, deadline_s / ran_s) > alike) {
         out.sections.back().notes.push_back(fmt::format(
             "the deadline is judged by what each replica does in {}, as if it went on so: "
-            "run.duration = \"{:g} day\" has the luck of the whole time",
+            "run.duration = \"{:g} day\" simulates that long",
             time_text(ran_s), deadline_s / seconds_per_day));
     }
     if (answer.designs.size() > 1) out.sections.push_back(teller.next());

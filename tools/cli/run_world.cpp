@@ -58,7 +58,7 @@ void print_ends(const CampaignResult& r) {
 
 // One line for what the scenario asks for.
 void print_nodes(const CampaignResult& r) {
-    const auto has = [&](const char* name) { return find_metric(r.metrics, name) != nullptr; };
+    const auto has = [&](const char* name) { return find_named(r.metrics, name) != nullptr; };
     if (has("domain_failures")) {
         fmt::print("  {} failures of domains\n", count_text(r.mean("domain_failures")));
     }

@@ -40,7 +40,6 @@ class Ibnetdiscover : private Importer {
     void read_names(const std::string& file, const std::vector<FileLine>& lines);
     void read_link_info(const std::string& file, const std::vector<FileLine>& lines);
     void check_ends();
-    bool two_ports_said_ = false;
     void find_tiers();
     void find_hosts();
     void find_nodes();
@@ -61,7 +60,8 @@ class Ibnetdiscover : private Importer {
     std::vector<int> rails_;
     std::vector<Host> nodes_;
     std::map<std::pair<std::string, std::string>, Cables> cables_;  // lower tier first
-    std::map<std::string, std::string> names_;                      // of switches
+    bool two_ports_said_ = false;
+    std::map<std::string, std::string> names_;  // of switches
     double rate_ = 0;
 };
 

@@ -118,6 +118,23 @@ bool Megatron::read_condition(const std::string& text, int line) {
         if (!branches_.empty()) branches_.pop_back();
         return true;
     }
+    const std::string_view code = trimmed(std::string_view(text).substr(0, text.find(" #")));
+    const bool in_a_line = code.ends_with(" fi") || code.ends_with(";fi") ||
+                           code.ends_with(" esac") || code.ends_with(";esac");
+    if (in_a_line && (text.starts_with("if ") || text.starts_with("case "))) {
+        // What it sets nobody knows; what it tests stays.
+        for (const std::string& word : split_text(std::string(code), ' ')) {
+            const std::size_t equals = word.find('=');
+            if (equals != std::string::npos && equals > 0 && is_name(word.substr(0, equals))) {
+                variables_.erase(word.substr(0, equals));
+                unknown_branches_.push_back(fmt::format("{}:{}", file_, line));
+            }
+        }
+        if (code.find("--") != std::string_view::npos) {
+            unknown_branches_.push_back(fmt::format("{}:{}", file_, line));
+        }
+        return true;
+    }
     if (text.starts_with("case ")) {
         unknown_branches_.push_back(fmt::format("{}:{}", file_, line));
         branches_.push_back(-1);
@@ -137,13 +154,6 @@ bool Megatron::read_condition(const std::string& text, int line) {
         return true;
     }
     if (!text.starts_with("if ")) return false;
-    const std::string_view code = trimmed(std::string_view(text).substr(0, text.find(" #")));
-    if (code.ends_with(" fi") || code.ends_with(";fi")) {  // all of it in a line
-        if (code.find("--") != std::string_view::npos) {
-            unknown_branches_.push_back(fmt::format("{}:{}", file_, line));
-        }
-        return true;
-    }
     std::string note;
     const std::vector<std::string> words = split_text(resolved(unquoted(text), note), ' ');
     int taken = -1;

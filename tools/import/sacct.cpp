@@ -38,9 +38,10 @@ class Sacct : private Importer {
     std::map<std::string, std::int64_t> states_;
     std::int64_t repeated_ = 0;
     std::int64_t odd_nodes_ = 0;
-    std::set<std::int64_t> json_ids_;
-    std::map<double, std::size_t> het_jobs_;  // among jobs_
-    std::set<std::string> nodes_;             // that have run jobs
+    std::map<std::int64_t, int> json_ids_;  // how often each is there
+    // The first part, among jobs_, of each run of a heterogeneous job, by its id and start.
+    std::map<std::pair<double, double>, std::size_t> het_jobs_;
+    std::set<std::string> nodes_;  // that have run jobs
 };
 
 double number_in(const Value& value, double otherwise) {
@@ -103,7 +104,7 @@ void Sacct::read_job(const Value& job) {
         return bad(job, "expected job_id, time.submission and time.elapsed");
     }
     out.id = fmt::format("{}", id->integer);
-    if (!json_ids_.insert(id->integer).second) ++repeated_;
+    if (json_ids_[id->integer]++ == 1) ++repeated_;
     const std::string state = state_of(job);
     ++states_[state.empty() ? "no state" : state];
     out.gpus = gpus_in(job);
@@ -130,7 +131,8 @@ void Sacct::read_job(const Value& job) {
         // Parts of a heterogeneous job run together: its first has the GPUs of all.
         const Value* het = at_path(&job, {"het", "job_id"});
         const double gang = het != nullptr ? number_in(*het, 0) : 0;
-        const auto [first, fresh] = het_jobs_.try_emplace(gang, jobs_.size());
+        const auto [first, fresh] =
+            het_jobs_.try_emplace({gang, number_in(*start, 0)}, jobs_.size());
         if (gang > 0 && !fresh) {
             jobs_[first->second].gpus += out.gpus;
             return;

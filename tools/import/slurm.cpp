@@ -504,6 +504,7 @@ void SlurmImport::add_one_qos(const std::map<std::string, std::string>& row, int
             part_.value(ours, fmt::format("\"{} s\"", *time.seconds), origin(theirs));
         }
     }
+    std::optional<std::int64_t> gpus_max;
     for (const std::string& tres : split_text(cell("GrpTRES"), ',')) {
         const std::string_view name = std::string_view(tres).substr(0, tres.find('='));
         const bool typed = name.starts_with("gres/gpu:");
@@ -511,11 +512,12 @@ void SlurmImport::add_one_qos(const std::map<std::string, std::string>& row, int
             whole_value(std::string_view(tres).substr(std::min(tres.size(), name.size() + 1)));
         const bool of_all = name == "gres/gpu" || (typed && one_type());
         if (of_all && most && *most > 0) {
-            part_.whole("gpus_max", *most, origin("GrpTRES"));
+            gpus_max = std::min(gpus_max.value_or(*most), *most);
         } else if (typed) {
             part_.note("Not expressed: {}: a limit for GPUs of one type.", origin("GrpTRES"));
         }
     }
+    if (gpus_max) part_.whole("gpus_max", *gpus_max, origin("GrpTRES"));
     for (const char* other : {"MaxTRES", "MaxTRESPU", "MaxTRESPA", "MaxJobsPU", "MaxWall",
                               "GrpJobs", "GrpTRESMins", "MinTRES", "UsageFactor", "Flags"}) {
         const std::string value = cell(other);

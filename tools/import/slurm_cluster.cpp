@@ -168,8 +168,9 @@ bool ClusterReader::find_gpus(const SlurmRecord& record, const std::string& name
         node.type = one.type;
         node.gpus += one.count;
     }
-    auto own = gres_.find(name);
-    if (own == gres_.end()) own = gres_.find("");  // of all nodes
+    const auto of_all = gres_.find("");  // its files may be more than a node has
+    if (of_all != gres_.end() && node.type.empty()) node.type = of_all->second.type;
+    const auto own = gres_.find(name);
     if (own == gres_.end() || node.gpus == 0) return true;
     if (node.type.empty()) node.type = own->second.type;
     if (own->second.count > 0 && own->second.count != node.gpus) {

@@ -30,7 +30,8 @@ constexpr CauseWords usual_causes[] = {
     {"network", "replace",
      "infiniband|ib port|ib link|hca|mlx|roce|nic |ethernet|link down|link flap"},
     {"power", "replace",
-     "psu|power|pdu|thermal|temperature|overheat|fan |cooling|coolant|water leak|leak detect"},
+     "psu|power|pdu|thermal|temperature|overheat|fan |cooling|coolant|liquid leak|water leak|leak "
+     "detect|leak sensor|manifold"},
     {"memory", "replace", "realmemory|dimm|memory|mce|machine check"},
     {"storage", "replace", "lustre|gpfs|nfs|mount|filesystem|file system|disk|nvme|/scratch|/home"},
     {"pcie", "replace", "pcie|pci link|pci-e"},
@@ -108,6 +109,19 @@ bool has_word(const std::string& small, std::string_view words) {
         if (!word.empty() && small.find(word) != std::string::npos) return true;
     }
     return false;
+}
+
+// As words of their own: a default image and a test of failover are no failures.
+bool says_failure(std::string small) {
+    std::ranges::replace_if(
+        small, [](char c) { return c < 'a' || c > 'z'; }, ' ');
+    constexpr std::string_view words[] = {"fail",     "failed", "failing",  "fails", "failure",
+                                          "failures", "error",  "errors",   "fault", "faults",
+                                          "faulty",   "broken", "mismatch", "dead",  "dbe"};
+    const std::vector<std::string> said = split_text(small, ' ');
+    return std::ranges::any_of(said, [&](const std::string& word) {
+        return std::ranges::find(words, word) != std::end(words);
+    });
 }
 
 constexpr const char* counts_bad = "--skip-bad counts such lines instead";
@@ -258,10 +272,10 @@ const CauseWords* SlurmEvents::cause_of(const std::string& reason) {
         if (has_word(small, cause.words)) return &cause;
     }
     // "power supply failed, awaiting maintenance" was not planned.
-    const bool failed = has_word(small, "fail|error|fault|broken|mismatch|dead|dbe");
+    const bool failed = says_failure(small);
     for (const CauseWords& cause : usual_causes) {
         if (failed && *cause.cause == 0) continue;
-        if (small == cause.cause || has_word(small, cause.words)) return &cause;
+        if ((!small.empty() && small == cause.cause) || has_word(small, cause.words)) return &cause;
     }
     return nullptr;
 }

@@ -105,9 +105,10 @@ void Fio::read_job(const Value& job, bool from_client) {
     if (from_client && text_in(job, "jobname") != "All clients") return;
     // Jobs that are not of a group (another one begins with `stonewall`) are taken one by one.
     const Value* id = job.find("groupid");
+    constexpr std::int64_t apart = 1'000'000'000;  // beyond all groups
     const auto number = id != nullptr && !from_client
                             ? id->integer
-                            : -1 - static_cast<std::int64_t>(groups_.size());
+                            : apart + static_cast<std::int64_t>(groups_.size());
     Group& group = groups_[number];
     if (group.name.empty()) group.name = text_in(job, "jobname");
     add_rate(job, "read", group.read);

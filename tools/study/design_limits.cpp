@@ -12,7 +12,7 @@
 namespace railyard {
 
 double named_value(std::span<const Metric> metrics, std::string_view name) {
-    const Metric* found = find_metric(metrics, name);
+    const Metric* found = find_named(metrics, name);
     return found == nullptr ? NAN : found->value;
 }
 
