@@ -267,7 +267,8 @@ void QuoteBook::keep(CostPlan& plan, const Quote& quote, const std::vector<doubl
         weights += weight;
     }
     const double usd = paid / weights;
-    if (usd <= 0) return;
+    constexpr double least = 1e-6;  // what rounding leaves of a year that is not there
+    if (usd < least) return;
     plan.prices.push_back({fmt::format("{} of {}", what, visible(quote.name)), "USD", usd, usd, usd,
                            "quote " + visible(quote.name)});
     plan.yearly.push_back({fmt::format("{} of {}", what, visible(quote.of)), quantity, "piece",

@@ -212,10 +212,6 @@ BreakevenResult search(const BreakevenArguments& args) {
                           });
 }
 
-Json json_of(const std::optional<double>& v) {
-    return v ? Json(*v) : Json(nullptr);
-}
-
 // Between the designs with the key at either end of the range.
 struct AtEnds {
     VerdictEstimates low;
@@ -284,7 +280,7 @@ void print_json(const BreakevenArguments& args, const BreakevenResult& r,
                              {"number", c.x},
                              {"before", c.before},
                              {"ci95", {text(c.low), text(c.high)}},
-                             {"ci95_numbers", {json_of(c.low), json_of(c.high)}},
+                             {"ci95_numbers", {json_number(c.low), json_number(c.high)}},
                              {"better_below", verdict_name(c.below)}});
     }
     Json out = {{"key", args.range.key()},      {"a", args.a.trials.file},
@@ -340,12 +336,9 @@ void print_scan(const BreakevenArguments& args, const BreakevenResult& r) {
     const auto difference = [&](double v) { return difference_text(args.metric, v, decimals); };
     for (const DifferenceAt& d : r.scan) {
         const PairedComparison& p = d.pairs;
-        table.add(
-            {args.range.short_value(d.x), mean(p.mean_a), mean(p.mean_b), difference(p.difference),
-             std::isfinite(p.interval.low)
-                 ? fmt::format("{} to {}", difference(p.interval.low), difference(p.interval.high))
-                 : "one replica: none",
-             name_of(p.verdict)});
+        table.add({args.range.short_value(d.x), mean(p.mean_a), mean(p.mean_b),
+                   difference(p.difference),
+                   interval_text(p.interval, difference, "one replica: none"), name_of(p.verdict)});
     }
     fmt::print("\n{}", table.text());
 }

@@ -9,6 +9,7 @@
 #include "models/campaign/campaign.h"
 #include "tools/cli/cmd.h"
 #include "tools/cli/cost_report.h"
+#include "tools/cli/metric_text.h"
 #include "tools/cli/options.h"
 #include "tools/cli/study_arguments.h"
 #include "tools/cli/terminal.h"
@@ -270,8 +271,7 @@ void print_comparison(const std::vector<Costed>& arms) {
             } else {
                 const CostDifference d = difference_of(arms[0], arm, *figure.metric);
                 row.insert(row.end(), {money_text(d.difference.typical),
-                                       fmt::format("{} to {}", money_text(d.difference.low),
-                                                   money_text(d.difference.high)),
+                                       interval_text(d.difference, money_text, "one pair: none"),
                                        verdict_text(d, arms[0], arm)});
             }
             table.add(std::move(row));

@@ -7,6 +7,7 @@
 
 #include "tools/cli/cmd.h"
 #include "tools/cli/cost_report.h"
+#include "tools/cli/metric_text.h"
 #include "tools/cli/study_arguments.h"
 #include "tools/cli/terminal.h"
 #include "tools/cli/verdict_table.h"
@@ -97,10 +98,8 @@ std::string points(const std::optional<Summary>& s) {
 // "+4.1 to +4.3" over replicas, and beside it what sampled orders leave open.
 std::string interval_text(const CauseOfLoss& c) {
     if (!c.share) return "-";
-    std::string out =
-        std::isfinite(c.share->ci95.low)
-            ? fmt::format("{} to {}", points(c.share->ci95.low), points(c.share->ci95.high))
-            : "one replica: none";
+    std::string out = interval_text(
+        c.share->ci95, [](double v) { return points(v); }, "one replica: none");
     if (c.sampling_error > 0) out += fmt::format(", orders +- {:.2g}", 100 * c.sampling_error);
     return out;
 }
@@ -205,11 +204,9 @@ void print_changes(const char* title, const UpgradeTable& upgrades, bool free) {
         if (e.upgrade.free != free || changes_nothing(e)) continue;
         std::vector<std::string> row = {
             e.upgrade.name, percent_change(e.speed.mean),
-            std::isfinite(e.speed.ci95.low)
-                ? fmt::format("{} to {}", percent_change(e.speed.ci95.low),
-                              percent_change(e.speed.ci95.high))
-            : std::isfinite(e.speed.mean) ? "one replica: none"
-                                          : "nothing is trained as it is",
+            interval_text(
+                e.speed.ci95, percent_change,
+                std::isfinite(e.speed.mean) ? "one replica: none" : "nothing is trained as it is"),
             points(e.goodput.mean)};
         if (e.cost) {
             const auto usd = [](double v) {

@@ -35,16 +35,16 @@ std::string kind_option(const po::variables_map& values, const char* option,
 }
 
 template <class Enum>
+struct NamedValue {
+    std::string name;
+    Enum value;
+};
+
+template <class Enum>
 Enum choice(const po::variables_map& values, const char* option,
-            const std::vector<std::pair<std::string, Enum>>& choices) {
+            const std::vector<NamedValue<Enum>>& choices) {
     const std::string name = values[option].as<std::string>();
-    std::vector<std::string> names;
-    for (const auto& [word, value] : choices) {
-        if (word == name) return value;
-        names.push_back(word);
-    }
-    throw ScenarioError(fmt::format("--{}: unknown choice '{}'", option, name),
-                        suggest(name, names));
+    return named(choices, name, fmt::format("--{}: unknown choice '{}'", option, name)).value;
 }
 
 std::optional<std::int64_t> count_given(const po::variables_map& values, const char* option,

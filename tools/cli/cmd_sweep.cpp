@@ -113,9 +113,14 @@ void print_best(std::int64_t run, const DecidingMetric& by, Database& db) {
                 const auto text = [&](int column) {
                     return metric_text(by.metric, row.real(column));
                 };
+                const auto end = [&](int column) {
+                    return row.null(column) ? INFINITY : row.real(column);
+                };
                 table.add(
                     {visible(point.label), text(0),
-                     row.null(1) ? "one replica: none" : fmt::format("{} to {}", text(1), text(2)),
+                     interval_text(
+                         Interval{end(1), end(2)},
+                         [&](double v) { return metric_text(by.metric, v); }, "one replica: none"),
                      fmt::format("{}", row.integer(3))});
             },
             point.point, by.metric);
@@ -172,9 +177,7 @@ void print_verdict(const Judged& judged) {
     const PairedComparison& p = v.difference.pairs;
     const auto text = [&](double d) { return difference_text(v.difference.metric, d); };
     const std::string interval =
-        std::isfinite(p.interval.low)
-            ? fmt::format("95 % interval {} to {}", text(p.interval.low), text(p.interval.high))
-            : "one pair: no interval";
+        "95 % interval " + interval_text(p.interval, text, "one pair: none");
     fmt::print("\n  A, {}, {} B, {}  ({} B - A: {}, {})\n", visible(v.best.label),
                p.verdict == Verdict::first   ? "over"
                : p.verdict == Verdict::equal ? "is equal to"

@@ -72,9 +72,9 @@ using enum Table::Align;
 
 std::string interval_text(const MetricComparison& m, int decimals = 2) {
     if (m.pairs.pairs == 0) return "no replica of both has it";
-    if (!std::isfinite(m.pairs.interval.low)) return "one pair: none";
-    return fmt::format("{} to {}", difference_text(m.metric, m.pairs.interval.low, decimals),
-                       difference_text(m.metric, m.pairs.interval.high, decimals));
+    return interval_text(
+        m.pairs.interval, [&](double d) { return difference_text(m.metric, d, decimals); },
+        "one pair: none");
 }
 
 void print_arms(const Comparison& c) {

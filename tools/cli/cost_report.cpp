@@ -64,6 +64,7 @@ std::vector<CostFigure> cost_figures(const Scenario& s) {
     add("per_year", "a year");
     add("per_goodput_gpu_hour", "a goodput GPU-hour");
     if (s.tokens_per_step > 0) add("per_1e12_tokens", "10^12 tokens");
+    if (s.counts_work()) add("per_work", "a unit of work");
     return out;
 }
 

@@ -13,7 +13,7 @@ struct CostFigure {
     const char* label;
     const CostMetric* metric;
 };
-// Per 10^12 tokens only where tokens are known.
+// Per 10^12 tokens, and per unit of work, only where these are counted.
 std::vector<CostFigure> cost_figures(const Scenario& scenario);
 
 // Says of each of these designs, by name, what has a price in another one and none in it.

@@ -1,6 +1,9 @@
 #pragma once
 // Values of metrics as people read them, by name: "93.66 %", "2.53 h", "1.2 TB", "3,210 USD".
 
+#include <fmt/format.h>
+
+#include <cmath>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +19,14 @@ bool is_percentage(std::string_view name);
 std::string metric_text(std::string_view name, double value, int decimals = 2);
 // With its sign: "+1.50 points", "-2.53 h".
 std::string difference_text(std::string_view name, double difference, int decimals = 2);
+// "1 to 2", as `show` has the ends; "1 or more" without an upper one (a cost without any work is
+// infinite); `none` without a lower one.
+template <class Range, class Show>
+std::string interval_text(const Range& range, const Show& show, const char* none) {
+    if (!std::isfinite(range.low)) return none;
+    return std::isfinite(range.high) ? fmt::format("{} to {}", show(range.low), show(range.high))
+                                     : show(range.low) + " or more";
+}
 // By name: mean, ci95, unit.
 Json metrics_json(std::span<const MetricSummary> metrics);
 

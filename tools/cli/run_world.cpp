@@ -59,26 +59,23 @@ void print_ends(const CampaignResult& r) {
 // One line for what the scenario asks for.
 void print_nodes(const CampaignResult& r) {
     const auto has = [&](const char* name) { return find_named(r.metrics, name) != nullptr; };
-    if (has("domain_failures")) {
-        fmt::print("  {} failures of domains\n", count_text(r.mean("domain_failures")));
-    }
-    if (has("breaker_trips")) {
-        fmt::print("  {} trips of breakers\n", count_text(r.mean("breaker_trips")));
-    }
-    if (has("pump_losses")) {
-        fmt::print("  {} losses of pumps, {} ridden through\n", count_text(r.mean("pump_losses")),
-                   count_text(r.mean("pump_losses_ridden_through")));
-    }
-    if (has("corruptions_found")) {
-        fmt::print("  {} jobs went back for wrong numbers, {} were done with some\n",
-                   count_text(r.mean("corruptions_found")),
-                   count_text(r.mean("corrupted_results")));
-    }
-    if (has("nodes_blamed")) {
-        fmt::print("  {} sound nodes blamed for others\n", count_text(r.mean("nodes_blamed")));
-    }
-    if (has("nodes_quarantined")) {
-        fmt::print("  {} nodes quarantined\n", count_text(r.mean("nodes_quarantined")));
+    struct Line {
+        const char* metric;
+        const char* text;
+        const char* second = "";
+    };
+    constexpr Line lines[] = {
+        {"domain_failures", "  {} failures of domains\n"},
+        {"breaker_trips", "  {} trips of breakers\n"},
+        {"pump_losses", "  {} losses of pumps, {} ridden through\n", "pump_losses_ridden_through"},
+        {"corruptions_found", "  {} jobs went back for wrong numbers, {} were done with some\n",
+         "corrupted_results"},
+        {"nodes_blamed", "  {} sound nodes blamed for others\n"},
+        {"nodes_quarantined", "  {} nodes quarantined\n"}};
+    for (const Line& line : lines) {
+        if (!has(line.metric)) continue;
+        fmt::print(fmt::runtime(line.text), count_text(r.mean(line.metric)),
+                   *line.second != 0 ? count_text(r.mean(line.second)) : "");
     }
     if (has("repairs")) {
         fmt::print(

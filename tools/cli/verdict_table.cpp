@@ -20,10 +20,6 @@ std::string end_text(const Judgement& judged, const std::optional<double>& end) 
     return end ? difference_text(judged.metric, *end) : "impossible";
 }
 
-Json end_json(const std::optional<double>& end) {
-    return end ? json_number(*end) : Json(nullptr);
-}
-
 void print_table(const VerdictEstimates& found, const char* title, const std::string& difference) {
     constexpr std::size_t shown_at_least = 3;
     Table table({title, "value", "tried", difference, ""});
@@ -92,14 +88,14 @@ Json verdict_estimates_json(const VerdictEstimates& found, const std::string& fi
                           {"low", e.input.at(0)},
                           {"high", e.input.at(1)},
                           {"range_given", e.input.range_given()},
-                          {"difference_at_low", end_json(e.low)},
-                          {"difference_at_high", end_json(e.high)},
+                          {"difference_at_low", json_number(e.low)},
+                          {"difference_at_high", json_number(e.high)},
                           {"turns", e.turns(found.judged.difference)}});
     }
     return {{"a", first},
             {"b", second},
             {"metric", found.judged.metric},
-            {"difference", end_json(found.judged.difference)},
+            {"difference", json_number(found.judged.difference)},
             {"estimates_read", found.read},
             {"decided", found.judged.decided},
             {"survives", found.survives()},

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 namespace railyard {
@@ -21,6 +22,9 @@ std::string one_line(const Any& json) {
 // A number; null where there is none (infinite, or not a number).
 inline Json json_number(double value) {
     return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+inline Json json_number(const std::optional<double>& value) {
+    return value ? json_number(*value) : Json(nullptr);
 }
 
 // An interval, or another range: its two ends.

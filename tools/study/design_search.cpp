@@ -7,6 +7,8 @@
 #include <set>
 #include <string>
 
+#include "models/campaign/campaign.h"
+#include "sim/comparison.h"
 #include "sim/parallel.h"
 #include "sim/text.h"
 #include "tools/program/program.h"
@@ -375,12 +377,30 @@ Racer Searcher::racer_of(const SearchedDesign& design) const {
     return out;
 }
 
+namespace {
+
+// Money over what a replica gets done.
+bool per_work(std::string_view metric) {
+    const CostMetric* money = cost_metric(metric);
+    return money != nullptr && metric != "cost_capital" && metric != "cost_per_year";
+}
+
+}  // namespace
+
 std::vector<double> Searcher::figures_of(const std::vector<StoredReplica>& replicas) const {
     std::vector<double> out;
+    std::vector<double> costs;
+    std::vector<double> work;
     for (const StoredReplica& replica : replicas) {
         out.push_back(q_.objective.of(named_value(replica.metrics, q_.objective.metric)));
+        if (!per_work(q_.objective.metric)) continue;
+        costs.push_back(named_value(replica.metrics, "cost_per_year") *
+                        static_cast<double>(replica.simulated_ns));
+        work.push_back(std::isfinite(out.back()) ? costs.back() / out.back() : 0);
     }
-    return out;
+    // As of all replicas together, those without any work too.
+    const bool any = std::ranges::any_of(work, [](double w) { return w > 0; });
+    return any ? ratio_values(costs, work) : out;
 }
 
 void Searcher::take(SearchedDesign& design, const std::vector<StoredReplica>& replicas) {
