@@ -2,8 +2,8 @@
 // Arrays that begin at a cache line, so that neighbours of half a line never share two; and lines fetched
 // before they are needed.
 
-#include <boost/align/aligned_allocator.hpp>
 #include <cstddef>
+#include <new>
 #include <vector>
 
 namespace railyard {
@@ -18,6 +18,19 @@ inline void fetch_line(const void* place) {
 }
 
 template <class T>
-using CacheLines = std::vector<T, boost::alignment::aligned_allocator<T, cache_line>>;
+struct CacheLineAllocator {
+    using value_type = T;
+    CacheLineAllocator() = default;
+    template <class U>
+    explicit CacheLineAllocator(const CacheLineAllocator<U>&) {}
+    T* allocate(std::size_t n) {
+        return static_cast<T*>(::operator new (n * sizeof(T), std::align_val_t{cache_line}));
+    }
+    void deallocate(T* p, std::size_t) { ::operator delete (p, std::align_val_t{cache_line}); }
+    bool operator==(const CacheLineAllocator&) const { return true; }
+};
+
+template <class T>
+using CacheLines = std::vector<T, CacheLineAllocator<T>>;
 
 }  // namespace railyard
