@@ -66,27 +66,33 @@ void add_used_metrics(const Scenario& s, ReplicaResult& r) {
 
 }  // namespace
 
+bool pays_by_use(const Scenario& s) {
+    for (std::size_t store = 0; store < s.stores.size(); ++store) {
+        const auto& system = s.stores[store].system;
+        if (system && (store == object_store_index || system->prices().any())) return true;
+    }
+    return false;
+}
+
 void add_object_store_costs(const Scenario& s, const UseByStore& uses, MetricList& out) {
+    if (!pays_by_use(s)) return;
     const auto parts = [](Bytes moved, Bytes part) {
         return part > Bytes{}
                    ? static_cast<double>(moved.count()) / static_cast<double>(part.count())
                    : 0;
     };
-    bool paid = false;
     double requests = 0;
     double egress = 0;
     double kept = 0;
     for (std::size_t store = 0; store < s.stores.size(); ++store) {
         if (!s.stores[store].system) continue;
         const StorePrices prices = s.stores[store].system->prices();
-        paid |= store == object_store_index || prices.any();
         const PlaceUse& use = uses[store];
         requests += parts(use.bytes.written, prices.write_part) * prices.per_write_request +
                     parts(use.read, prices.read_part) * prices.per_read_request;
         egress += static_cast<double>(use.read.count()) * prices.per_egress_byte;
         kept += static_cast<double>(use.bytes.safe.count()) * prices.per_byte_month;
     }
-    if (!paid) return;
     out.add("object_store_requests_cost", requests);
     out.add("object_store_egress_cost", egress);
     out.add("object_store_kept_cost_per_month", kept);

@@ -22,7 +22,9 @@ const CostMetric* cost_metric(std::string_view name);
 // What has a price in `beside` and none in `of`, which then looks cheaper than it is.
 std::vector<std::string> prices_missing(const Scenario& of, const Scenario& beside);
 
-// What checkpoints cost by use, in stores that are paid so.
+// Whether a store of the scenario is paid by what it is used for.
+bool pays_by_use(const Scenario& s);
+// What checkpoints cost by use: metrics that all replicas of such a scenario have, and no others.
 void add_object_store_costs(const Scenario& s, const UseByStore& uses, MetricList& out);
 
 // What a finished campaign used and gave, of its metrics: of a replica that has just run, or that was

@@ -439,33 +439,31 @@ void add_joined(const std::vector<ReplicaResult>& parts, MetricList& metrics) {
     }
 }
 
-// What stores are paid by use, each phase's at its own prices.
-void add_paid_by_use(const std::vector<ReplicaResult>& parts, MetricList& metrics) {
+// What stores are paid by use, each phase's at its own prices; none in phases after the job's end.
+void add_paid_by_use(const Scenario& s, const std::vector<ReplicaResult>& parts,
+                     MetricList& metrics) {
+    const auto pays = [](const ScenarioPhase& phase) { return pays_by_use(*phase.as); };
+    if (std::ranges::none_of(s.phases, pays)) return;
     for (const char* name : {"object_store_requests_cost", "object_store_egress_cost",
                              "object_store_kept_cost_per_month"}) {
-        bool any = false;
         double value = 0;
         for (const ReplicaResult& part : parts) {
             const Metric* found = find_named(part.metrics, name);
-            any |= found != nullptr;
             value = (of_the_last(name) ? 0 : value) + (found != nullptr ? found->value : 0);
         }
-        if (!any) continue;
         std::erase_if(metrics, [&](const Metric& m) { return m.name == name; });
         metrics.add(name, value);
     }
 }
 
-// The metrics of each phase; those after the job's end have zeros.
+// Those metrics of each phase that the first one has; zeros in phases after the job's end.
 void tell_phases(const Scenario& s, const std::vector<ReplicaResult>& parts, MetricList& metrics) {
     for (std::size_t k = 0; k < s.phases.size(); ++k) {
-        const bool began = k < parts.size();
-        const auto tell = [&](const char* name) {
-            const Metric* each = find_named(parts[began ? k : 0].metrics, name);
-            if (each == nullptr) return;
-            metrics.add(phase_metric(k, name), began ? each->value : 0);
-        };
-        for (const char* name : told) tell(name);
+        for (const char* name : told) {
+            if (!find_named(parts[0].metrics, name)) continue;
+            const Metric* each = k < parts.size() ? find_named(parts[k].metrics, name) : nullptr;
+            metrics.add(phase_metric(k, name), each != nullptr ? each->value : 0);
+        }
     }
 }
 
@@ -510,7 +508,7 @@ MetricList metrics_of(const Scenario& s, const std::vector<ReplicaResult>& parts
     metrics.add("steps_per_day", sum("steps") / days);
     metrics.add("tokens_per_day", sum("tokens") / days);
     metrics.add("wall_time", seconds(out.simulated));
-    add_paid_by_use(parts, metrics);
+    add_paid_by_use(s, parts, metrics);
     add_joined(parts, metrics);
     tell_phases(s, parts, metrics);
     return metrics;
@@ -611,7 +609,7 @@ void PhaseRun::run_many() {
     out_.refused = ran.outcome.refused;
     out_.metrics = world_metrics(s_, phases.jobs(), ran);
     tell_jobs(s_.world->spec, phases.jobs(), ran.outcome, Instant(s_.duration), jobs_);
-    add_paid_by_use(parts_, out_.metrics);
+    add_paid_by_use(s_, parts_, out_.metrics);
     add_joined(parts_, out_.metrics);
     tell_phases(s_, parts_, out_.metrics);
 }
