@@ -275,17 +275,20 @@ void WorldJobReader::read_model(Section& section, const JobSource& source,
     place_steps(view, {}, {}, kind);
     world_.models.back() = view;
     const bool reads = section.has("data");
-    if (kind.steps > 0 && !reads) return;
+    const bool estimated = spec_.estimate == RuntimeEstimate::work;
+    if (kind.steps > 0 && !reads && !estimated) return;
     std::vector<NodeIndex> nodes;
     for (std::int64_t n = 0; n < view->job.nodes; ++n) nodes.push_back(static_cast<NodeIndex>(n));
     if (reads) read_kind_data(section, kind.step(nodes, 0, {}), *view);
-    if (kind.steps > 0) return;
+    if (kind.steps > 0 && !estimated) return;
     const StepTime step = kind.step(nodes, 0, {});  // with its wait for data
-    if (section.has("length")) {
+    if (kind.steps == 0 && section.has("length")) {
         kind.steps = ceil_div(source.mean.count(), step.duration().count());
-    } else {
+    } else if (kind.steps == 0) {
         kind.steps = std::max<std::int64_t>(1, source.mean / (step.duration() - step.degraded));
     }
+    kind.steps_take =
+        kind.steps > time_max / step.duration() ? time_max : kind.steps * step.duration();
 }
 
 // ---- what [job] says of its data, of saving and of coming back ----

@@ -58,6 +58,26 @@ class FreeLevels {
         return &bits_[at(device, gpus)];
     }
 
+    // What an allocation has of nodes that are up, of a device, into `out`.
+    void up_nodes(const Allocation& allocation, std::size_t device,
+                  std::vector<NodesOfWord>& out) const {
+        const std::uint64_t* up = at_least(0, 0);
+        out.clear();
+        for (const NodeRun& run : allocation.runs()) {
+            each_word(run, [&](std::size_t word, std::uint64_t nodes) {
+                if ((nodes &= up[word]) == 0) return;
+                if (out.empty() || out.back().word != word || out.back().gpus != run.gpus) {
+                    out.push_back({word, 0, run.gpus, device});
+                }
+                out.back().nodes |= nodes;
+            });
+        }
+    }
+    // Leaves free what is free in another one, too.
+    void limit_to(const FreeLevels& other) {
+        for (std::size_t i = 0; i < bits_.size(); ++i) bits_[i] &= other.bits_[i];
+    }
+
     // So many GPUs of each of these nodes come free. Calls changed(first, last, nodes) for the nodes that
     // have at least `first` to `last` free from now on, and had not.
     template <class Changed>

@@ -96,6 +96,8 @@ void JobKindReader::read_queue(WorldJob& job) {
     const auto first = [](const char* what) { return KeyRules{.otherwise = what}; };
     section_.name("partition", partition, own_names(section_, names_of(spec_.partitions)),
                   "a [[partition]]", "Where they wait", first("the first"));
+    section_.no_effect(
+        unless_under({"slurm", "kubernetes", "volcano", "kueue", "priority"}, spec_));
     section_.name("qos", qos, own_names(section_, names_of(spec_.slurm.qos)), "a [[scheduler.qos]]",
                   "Their QOS", first("the first"));
     section_.no_effect(unless_under({"slurm"}, spec_));
@@ -357,16 +359,21 @@ void TraceJobs::leave_out_no_duration() {
                               count, trace_.jobs.size(), path_, trace_.lines[index]));
 }
 
-// Kubernetes' pods have a priority each. Slurm works out its own, which is what sacct prints.
+// Kubernetes' pods have a priority each. Slurm works out its own, which is what sacct prints; the other
+// queues have an order of their own.
 bool TraceJobs::use_priorities(const WorldSpec& spec) {
     constexpr auto none = [](const StreamJob& job) { return job.priority == 0; };
     if (std::ranges::all_of(trace_.jobs, none)) return false;
     const bool printed = trace_.format == TraceFormat::sacct;
-    const bool used = !printed && spec.scheduler != "slurm";
+    const std::string elsewhere =
+        unless_under({"kubernetes", "volcano", "kueue", "priority"}, spec);
+    const bool used = !printed && elsewhere.empty();
     if (!used) {
-        jobs_.warning("trace", fmt::format("its column of priorities has no effect: {}",
-                                           printed ? "it is what Slurm had worked out"
-                                                   : "Slurm works out each job's priority"));
+        jobs_.warning("trace", fmt::format("its column of priorities has no effect{}",
+                                           printed ? ": it is what Slurm had worked out"
+                                           : spec.scheduler == "slurm"
+                                               ? ": Slurm works out each job's priority"
+                                               : " " + elsewhere));
     }
     return used;
 }

@@ -6,183 +6,154 @@
 #include <numeric>
 #include <tuple>
 
-#include "models/scheduler/policy.h"
-#include "sim/cancel.h"
 #include "sim/check.h"
-#include "sim/text.h"
+#include "sim/error.h"
 
 namespace railyard {
 
 namespace {
 
-template <class Kind>
-const Kind& kind_named(const std::vector<Kind>& kinds, const std::string& name) {
-    const Kind* found = find_named(kinds, name);
-    RY_CHECK(found != nullptr);
-    return *found;
-}
+constexpr const char* pool = "pool";
+constexpr const char* backfill = "backfill";
 
-// A virtual cluster with its queue.
-struct Partition {
-    ClusterState state;
-    std::unique_ptr<QueuePolicy> policy;
-    std::int64_t submitted = 0;  // running and waiting
-    bool touched = false;        // something has happened in it at this instant
-    Duration wake{-1};           // the last that was asked for
-};
-
-class JobStream {
-  public:
-    JobStream(const std::vector<StreamJob>& jobs, const std::vector<VirtualCluster>& clusters,
-              const StreamRules& rules, StreamListener* listener);
-    StreamSchedule run();
-
-  private:
-    void rank();
-    bool next_instant(Duration& at);
-    void end_jobs();
-    void submit_jobs();
-    void submit(std::size_t job);
-    Partition& touch(std::uint32_t cluster);
-    void wake();
-    void start_jobs();
-
-    ClusterState::Stream stream_;
-    std::vector<std::unique_ptr<Partition>> partitions_;
-    std::vector<std::uint32_t> order_;  // of submission
-    std::size_t submitted_ = 0;         // of `order_`
-    std::vector<Partition*> touched_;
-    EventQueue<std::uint32_t> wakes_;  // virtual clusters
-};
-
-JobStream::JobStream(const std::vector<StreamJob>& jobs,
-                     const std::vector<VirtualCluster>& clusters, const StreamRules& rules,
-                     StreamListener* listener)
-    : stream_{jobs, rules, listener} {
-    stream_.by_rank.resize(clusters.size());
-    rank();
-    stream_.schedule.jobs.resize(jobs.size());
-    stream_.schedule.use.resize(clusters.size());
-    stream_.allocations.resize(jobs.size());
-    const PlacementKind& placement = kind_named(placement_kinds(), rules.placement);
-    const PolicyKind& policy = kind_named(policy_kinds(), rules.policy);
-    for (const VirtualCluster& c : clusters) {
-        RY_CHECK(c.nodes > 0 && c.gpus_per_node > 0);
-        const auto index = static_cast<std::uint32_t>(partitions_.size());
-        partitions_.push_back(std::make_unique<Partition>(
-            Partition{{stream_, index, placement.make(c.nodes, c.gpus_per_node)}, nullptr}));
-        partitions_.back()->policy = policy.make(partitions_.back()->state);
-    }
-}
-
-void JobStream::rank() {
-    const std::vector<StreamJob>& jobs = stream_.jobs;
-    order_.resize(jobs.size());
-    std::iota(order_.begin(), order_.end(), 0U);
-    std::ranges::sort(order_, [&](std::uint32_t a, std::uint32_t b) {
+std::vector<std::uint32_t> order_of_submission(const std::vector<StreamJob>& jobs) {
+    std::vector<std::uint32_t> out(jobs.size());
+    std::iota(out.begin(), out.end(), 0U);
+    std::ranges::sort(out, [&](std::uint32_t a, std::uint32_t b) {
         return std::tie(jobs[a].submit, jobs[a].id, a) < std::tie(jobs[b].submit, jobs[b].id, b);
     });
-    stream_.ranks.resize(jobs.size());
-    for (const std::uint32_t job : order_) {
-        std::vector<std::uint32_t>& cluster = stream_.by_rank[jobs[job].cluster];
-        stream_.ranks[job] = static_cast<std::uint32_t>(cluster.size());
-        cluster.push_back(job);
-    }
+    return out;
 }
 
-StreamSchedule JobStream::run() {
-    while (next_instant(stream_.now)) {
-        heed_cancel();
-        end_jobs();
-        submit_jobs();
-        wake();
-        start_jobs();
+WorldSpec world_of(const std::vector<VirtualCluster>& clusters, const StreamRules& rules) {
+    WorldSpec spec;
+    for (const VirtualCluster& c : clusters) {
+        RY_CHECK(c.nodes > 0 && c.gpus_per_node > 0);
+        PartitionSpec& partition = spec.partitions.emplace_back();
+        partition.name = c.name;
+        partition.first_node = static_cast<NodeIndex>(spec.nodes());
+        partition.submitted_max = rules.submitted_max;
+        // In a pool GPUs are on nodes of their own.
+        const bool apart = rules.placement == pool;
+        partition.nodes = apart ? c.gpus() : c.nodes;
+        spec.groups.push_back({c.name, partition.nodes, apart ? 1 : c.gpus_per_node});
     }
-    return std::move(stream_.schedule);
+    spec.places.resize(static_cast<std::size_t>(spec.nodes()));
+    spec.accounts = {"all"};
+    spec.health.prolog = spec.health.epilog = false;
+    spec.scheduler = rules.policy == backfill ? "slurm" : rules.policy;
+    spec.slurm.backfill = rules.backfill;
+    spec.slurm.qos.push_back({.name = "normal"});
+    spec.slurm.shares = {1};
+    spec.estimate = rules.estimate;
+    spec.kinds.push_back({.name = "job"});
+    return spec;
 }
 
-bool JobStream::next_instant(Duration& at) {
-    std::int64_t end = INT64_MAX;
-    std::int64_t wake = INT64_MAX;
-    const bool any_end = stream_.ends.next_time(end);
-    const bool any_wake = wakes_.next_time(wake);
-    const bool any_submission = submitted_ < order_.size();
-    at = Duration(std::min(end, wake));
-    if (any_submission) at = std::min(at, stream_.jobs[order_[submitted_]].submit);
-    return any_end || any_wake || any_submission;
+// What is planned from there on fits the clock.
+constexpr Duration end_max = time_max + time_max / 2;
+
+Duration limit_of(const StreamJob& job, const StreamRules& rules) {
+    // Slurm plans by limits alone, and 0 is none.
+    const bool known = rules.policy == backfill && rules.estimate == RuntimeEstimate::work;
+    const bool ended = job.limit > Duration{} && job.limit < job.duration;
+    return !known || ended ? job.limit : std::max(Duration(1), job.duration);
 }
 
-Partition& JobStream::touch(std::uint32_t cluster) {
-    Partition& p = *partitions_[cluster];
-    if (!p.touched) {
-        p.touched = true;
-        touched_.push_back(&p);
-        p.state.book(p.policy->first());
-    }
-    return p;
-}
+// Notes each start.
+class Starts : public WorldListener {
+  public:
+    Starts(const std::vector<StreamJob>& jobs, const std::vector<std::uint32_t>& order,
+           StreamSchedule& schedule)
+        : jobs_(jobs), order_(order), schedule_(schedule) {}
 
-void JobStream::end_jobs() {
-    std::int64_t time = 0;
-    while (stream_.ends.next_time(time) && time == stream_.now.count()) {
-        decltype(stream_.ends)::Event event{};
-        stream_.ends.pop(event);
-        Partition& p = touch(stream_.jobs[event.payload].cluster);
-        p.policy->ended(event.payload);
-        p.state.end(event.payload);
-        --p.submitted;
+    void started(JobIndex index, Instant now, const Allocation& /*gpus*/) override {
+        const StreamJob& job = jobs_[order_[index]];
+        const Duration start = now.time_since_epoch();
+        if (job.duration > end_max - start) {
+            throw ScenarioError(fmt::format(
+                "job {} would end after 150 years: longer than a stream may last", job.id));
+        }
+        schedule_.digest.add(std::uint64_t{order_[index]});
+        schedule_.digest.add(start);
     }
-}
+    void stopped(JobIndex /*job*/, Instant /*now*/) override {}
 
-void JobStream::submit_jobs() {
-    while (submitted_ < order_.size() && stream_.jobs[order_[submitted_]].submit == stream_.now) {
-        submit(order_[submitted_++]);
-    }
-}
-
-void JobStream::submit(std::size_t job) {
-    Partition& p = touch(stream_.jobs[job].cluster);
-    std::optional<std::string> why = p.state.placement().never(stream_.jobs[job].gpus);
-    const std::int64_t most = stream_.rules.submitted_max;
-    if (!why && most > 0 && p.submitted >= most) {
-        why = fmt::format("{} jobs are submitted already", most);
-    }
-    if (why) {
-        stream_.schedule.jobs[job].refused = true;
-        stream_.schedule.refused.push_back({job, std::move(*why)});
-        return;
-    }
-    ++p.submitted;
-    p.policy->submit(job);
-}
-
-void JobStream::wake() {
-    std::int64_t time = 0;
-    while (wakes_.next_time(time) && time == stream_.now.count()) {
-        decltype(wakes_)::Event event{};
-        wakes_.pop(event);
-        touch(event.payload);
-    }
-}
-
-void JobStream::start_jobs() {
-    for (Partition* p : touched_) {
-        p->policy->schedule();
-        p->touched = false;
-        const std::optional<Duration> wake = p->policy->wake();
-        if (!wake || *wake == p->wake) continue;
-        p->wake = *wake;
-        wakes_.push(wake->count(), p->state.index());
-    }
-    touched_.clear();
-}
+  private:
+    const std::vector<StreamJob>& jobs_;
+    const std::vector<std::uint32_t>& order_;
+    StreamSchedule& schedule_;
+};
 
 }  // namespace
 
+const std::vector<StreamChoice>& policy_kinds() {
+    static const std::vector<StreamChoice> kinds = [] {
+        std::vector<StreamChoice> out;
+        for (const char* name : {"fifo", "sjf", "priority", "easy"}) {
+            out.push_back({name, find_named(world_scheduler_kinds(), name)->doc});
+        }
+        out.push_back(
+            {backfill, "fifo, with a reservation for each job looked at (Slurm's sched/backfill)"});
+        return out;
+    }();
+    return kinds;
+}
+
+const std::vector<StreamChoice>& placement_kinds() {
+    static const std::vector<StreamChoice> kinds = {
+        {pool, "any free GPUs, on whatever nodes"},
+        {"consolidate", "on as few nodes as can be: the fullest that fits, or empty ones"},
+    };
+    return kinds;
+}
+
 StreamSchedule run_job_stream(const std::vector<StreamJob>& jobs,
                               const std::vector<VirtualCluster>& clusters, const StreamRules& rules,
-                              StreamListener* listener) {
-    return JobStream(jobs, clusters, rules, listener).run();
+                              WorldListener* listener) {
+    const WorldSpec spec = world_of(clusters, rules);
+    const std::vector<std::uint32_t> order = order_of_submission(jobs);
+    WorldJobs world_jobs;
+    for (const std::uint32_t index : order) {
+        const StreamJob& job = jobs[index];
+        WorldJob& out = world_jobs.jobs.emplace_back();
+        out.id = std::ssize(world_jobs.jobs);
+        out.partition = job.cluster;
+        out.priority = job.priority;
+        out.submit = Instant(job.submit);
+        out.gpus = job.gpus;
+        out.gpus_per_pod = std::min(job.gpus, spec.groups[job.cluster].gpus_per_node);
+        out.work = job.duration;
+        out.limit = limit_of(job, rules);
+    }
+    StreamSchedule out;
+    Starts starts(jobs, order, out);
+    const std::vector<FailureCause> none;
+    WorldRun run{.spec = spec, .jobs = world_jobs, .causes = none};
+    run.listeners = {&starts};
+    if (listener != nullptr) run.listeners.push_back(listener);
+    const WorldRunResult ran = run_world(run);
+    out.jobs.resize(jobs.size());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        const WorldJobRun& job = ran.outcome.runs[i];
+        out.jobs[order[i]] = {job.first_start.time_since_epoch(), job.end.time_since_epoch()};
+    }
+    for (const RefusedJob& job : ran.outcome.refused) {
+        const std::uint32_t index = order[job.job];
+        const std::int64_t there = clusters[jobs[index].cluster].gpus();
+        const bool too_large = jobs[index].gpus > there;
+        out.refused.push_back(
+            {index,
+             too_large ? fmt::format("wants {} GPUs of {}", jobs[index].gpus, there) : job.reason});
+        out.jobs[index] = {.refused = true};
+    }
+    for (std::size_t c = 0; c < clusters.size(); ++c) {
+        ClusterUse& use = out.use.emplace_back();
+        use.busy = ran.ledgers.of(c, 0).total();
+        use.fragmented = ran.ledgers.of(c, ran.ledgers.no_kind()).booked(Category::fragmentation);
+        use.node_busy = ran.outcome.node_busy_of[c];
+    }
+    return out;
 }
 
 }  // namespace railyard

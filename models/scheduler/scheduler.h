@@ -7,7 +7,6 @@
 #include "models/scheduler/job_source.h"
 #include "models/scheduler/job_stream.h"
 #include "models/scheduler/job_trace.h"
-#include "models/scheduler/policy.h"
 #include "models/scheduler/published_stream.h"
 #include "models/scheduler/reader_names.h"
 #include "models/scheduler/scheduler_reader.h"

@@ -14,6 +14,8 @@ namespace railyard {
 
 namespace {
 
+const std::vector<std::string> estimate_names = {"limit", "work"};
+
 class WorldReader {
   public:
     WorldReader(Section& top, Catalogue& catalogue, const WorldSite& site, WorldSpec& spec,
@@ -178,6 +180,11 @@ void WorldReader::read_scheduler() {
     kinds.insert(kinds.begin(), dedicated_scheduler);  // which is no scheduler of many jobs
     scheduler.name("kind", spec_.scheduler, kinds, "a scheduler",
                    "Who decides which job gets what");
+    scheduler.no_effect(unless_under({"sjf", "easy"}, spec_));
+    scheduler.choose("estimate", spec_.estimate, estimate_names,
+                     "What it takes for a job's time: its time limit, or its work, which nobody "
+                     "knows so well");
+    scheduler.no_effect("");
     read_slurm(scheduler, catalogue_, spec_);
     std::int64_t nodes_per_leaf = 0;
     scheduler.no_effect(unless_under({"slurm", "kueue"}, spec_));
@@ -221,6 +228,9 @@ void WorldReader::read_partitions() {
                      "Time limit of a job that names none (DefaultTime)",
                      {.bound = Bound::positive, .otherwise = "limit_max"});
         section.read("gpus_max", p.gpus_max, "GPUs of one job at most",
+                     {.bound = Bound::positive, .otherwise = "any number"});
+        section.read("submitted_max", p.submitted_max,
+                     "Jobs that it holds, running and waiting; more are refused (MaxSubmitJobs)",
                      {.bound = Bound::positive, .otherwise = "any number"});
         section.no_effect(unless_under({"slurm"}, spec_));
         section.read("priority", p.priority, "Relative to that of others (PriorityJobFactor)",

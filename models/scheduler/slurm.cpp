@@ -11,16 +11,16 @@
 #include "models/scheduler/slurm_plan.h"
 #include "models/scheduler/slurm_preemption.h"
 #include "models/scheduler/slurm_queue.h"
+#include "models/scheduler/whole_jobs.h"
 
 namespace railyard {
 
 namespace {
 
-class Slurm : public WorldScheduler {
+class Slurm : public WholeJobs {
   public:
     explicit Slurm(WorldView& world)
-        : world_(world),
-          spec_(world.spec().slurm),
+        : WholeJobs(world),
           placement_(world.cluster(), spec_.topology),
           priorities_(world),
           queue_(world, priorities_),
@@ -33,10 +33,6 @@ class Slurm : public WorldScheduler {
     std::optional<std::string> never(JobIndex job) const override;
     void submitted(JobIndex job) override;
     void released(JobIndex job) override;
-    void failed(JobIndex job, NodeIndex node) override;
-    void prolog_failed(JobIndex job, NodeIndex node) override;
-    Duration heartbeat() const override { return spec_.node_timeout; }
-    void silent(NodeIndex node) override;
     void node_changed(NodeIndex) override { something_came_free(); }
     void schedule() override;
     JobIndex first(std::uint32_t partition) const override;
@@ -66,8 +62,6 @@ class Slurm : public WorldScheduler {
     std::vector<std::size_t> candidates() const;
     void wake_later();
 
-    WorldView& world_;
-    const SlurmSpec& spec_;
     SlurmPlacement placement_;
     SlurmPriorities priorities_;
     SlurmQueue queue_;
@@ -130,22 +124,6 @@ void Slurm::released(JobIndex job) {
         suspended_.push_back({job, limit - (world_.now() - status.started)});
     } else if (ran || was_suspended) {
         qos_gpus_[world_.job(job).qos] -= world_.job(job).gpus;
-    }
-}
-
-void Slurm::failed(JobIndex job, NodeIndex node) {
-    world_.requeue(job, world_.now(), node == no_node ? JobEnd::failed : JobEnd::node_fail);
-}
-
-void Slurm::prolog_failed(JobIndex job, NodeIndex) {
-    world_.requeue(job, world_.now() + spec_.prolog_hold, JobEnd::node_fail);
-}
-
-void Slurm::silent(NodeIndex node) {
-    world_.drain(node);
-    for (const JobIndex job : world_.cluster().jobs_on(node)) {
-        if (world_.status(job).phase == WorldPhase::completing) continue;
-        world_.requeue(job, world_.now(), JobEnd::node_fail);
     }
 }
 

@@ -105,21 +105,9 @@ std::size_t SlurmPlan::device_of(JobIndex job) const {
     return of_device_.size() == 1 ? 0 : pools_[spec_.pool(world_.job(job))].device;
 }
 
-// Nodes that are up count, even with no GPU free.
 SlurmPlan::Nodes SlurmPlan::up_nodes(const Allocation& allocation, std::size_t device) {
-    const std::uint64_t* up = slots_.front().free.at_least(0, 0);
-    std::vector<NodesOfWord>& out = up_nodes_;
-    out.clear();
-    for (const NodeRun& run : allocation.runs()) {
-        each_word(run, [&](std::size_t word, std::uint64_t nodes) {
-            if ((nodes &= up[word]) == 0) return;
-            if (out.empty() || out.back().word != word || out.back().gpus != run.gpus) {
-                out.push_back({word, 0, run.gpus, device});
-            }
-            out.back().nodes |= nodes;
-        });
-    }
-    return out;
+    slots_.front().free.up_nodes(allocation, device, up_nodes_);
+    return up_nodes_;
 }
 
 bool SlurmPlan::extend() {
@@ -129,7 +117,7 @@ bool SlurmPlan::extend() {
     Instant at = any_end ? next_end_->first : planned_ends_.front().at;
     if (any_planned) at = std::min(at, planned_ends_.front().at);
     // What should have ended by now is expected to any time.
-    at = std::max(at, world_.now() + spec_.slurm.backfill.resolution);
+    at = std::max(at, planned_end(spec_, world_.now(), Duration(1)));
     RY_CHECK(at > slots_.back().begin);
     Slot slot = spare_slot();
     slot = slots_.back();

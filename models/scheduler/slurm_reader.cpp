@@ -101,14 +101,17 @@ void resolve_preemption(Section& scheduler, const std::vector<std::string>& pree
     }
 }
 
-void read_qos(Section& scheduler, const std::string& elsewhere, SlurmSpec& slurm) {
+void read_qos(Section& scheduler, const WorldSpec& spec, SlurmSpec& slurm) {
+    const std::string unranked =
+        unless_under({"slurm", "kubernetes", "volcano", "kueue", "priority"}, spec);
     std::vector<std::string> preempted;
     for (Section& section : scheduler.sections("qos", "A quality of service")) {
         SlurmQos qos;
         section.read("name", qos.name, "What it is called", {.required = true});
+        section.no_effect(unranked);
         section.read("priority", qos.priority, "Relative to that of others",
                      {.bound = Bound::non_negative});
-        section.no_effect(elsewhere);
+        section.no_effect(unless_under({"slurm"}, spec));
         std::string preempts;
         section.read("preempts", preempts, "QOS whose jobs it may displace: \"low,scavenger\"");
         section.choose("preempt_mode", qos.mode, preempt_mode_names,
@@ -159,10 +162,16 @@ void read_accounts(Section& scheduler, WorldSpec& spec) {
 void read_slurm(Section& scheduler, Catalogue& catalogue, WorldSpec& spec) {
     SlurmSpec& slurm = spec.slurm;
     const std::string elsewhere = unless_under({"slurm"}, spec);
-    scheduler.no_effect(elsewhere);
+    scheduler.no_effect(unless_under({"slurm", "fifo", "sjf", "priority", "easy"}, spec));
     scheduler.read("node_timeout", slurm.node_timeout,
                    "How long a node may be silent until it is taken for down (SlurmdTimeout)",
                    {.bound = Bound::positive});
+    slurm.prolog_hold = catalogue.time("detection", "human", "time");
+    scheduler.read(
+        "prolog_hold", slurm.prolog_hold,
+        "How long a job is held whose prolog failed, until somebody releases it",
+        {.bound = Bound::non_negative, .otherwise = "until a human looks, from the catalogue"});
+    scheduler.no_effect(elsewhere);
     scheduler.read("main_interval", slurm.main_interval,
                    "From one look at the whole queue to the next (sched_interval)",
                    {.bound = Bound::positive});
@@ -175,15 +184,10 @@ void read_slurm(Section& scheduler, Catalogue& catalogue, WorldSpec& spec) {
     scheduler.read("switches_wait_max", slurm.switches_wait_max,
                    "How long a job may wait for few switches at most (max_switch_wait)",
                    {.bound = Bound::non_negative});
-    slurm.prolog_hold = catalogue.time("detection", "human", "time");
-    scheduler.read(
-        "prolog_hold", slurm.prolog_hold,
-        "How long a job is held whose prolog failed, until somebody releases it",
-        {.bound = Bound::non_negative, .otherwise = "until a human looks, from the catalogue"});
     read_backfill(scheduler, slurm);
     read_priority(scheduler, slurm);
-    scheduler.no_effect("");  // a QOS's priority counts everywhere
-    read_qos(scheduler, elsewhere, slurm);
+    scheduler.no_effect("");
+    read_qos(scheduler, spec, slurm);
     scheduler.no_effect(elsewhere);
     read_accounts(scheduler, spec);
     scheduler.no_effect("");

@@ -5,9 +5,18 @@
 #include <string>
 #include <vector>
 
-#include "models/scheduler/job_stream.h"
+#include "sim/units.h"
 
 namespace railyard {
+
+// How conservative backfill looks at the queue. Slurm's sched/backfill, its parameters and its defaults
+// (slurm.conf, SchedulerParameters): bf_interval, bf_window, bf_resolution, bf_max_job_test.
+struct BackfillRules {
+    Duration interval = std::chrono::seconds(30);    // from one look to the next
+    Duration window = std::chrono::hours(24);        // how far ahead it plans
+    Duration resolution = std::chrono::seconds(60);  // expected ends are rounded up to it
+    std::int64_t depth = 100;                        // jobs that it looks at
+};
 
 enum class PreemptMode : std::uint8_t { off, cancel, requeue, suspend };
 

@@ -22,7 +22,7 @@ class Collector {
         gpus_ += cluster.gpus();
         use_.busy += use.busy;
         use_.fragmented += use.fragmented;
-        use_.node_busy += use.node_busy * cluster.gpus_per_node;
+        use_.node_busy += use.node_busy;
     }
     StreamStatistics statistics();
 
@@ -36,7 +36,7 @@ class Collector {
     double slowdown_ = 0;
     std::int64_t at_once_ = 0;
     std::int64_t gpus_ = 0;
-    ClusterUse use_;  // of it, node_busy as GPU time
+    ClusterUse use_;
 };
 
 void Collector::add(const StreamJob& job, const JobRun& outcome) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace railyard {
 
@@ -14,9 +15,13 @@ bool may_fit(const WaitingTree::Job& least, const WaitingTree::Gap& gap) {
 
 }  // namespace
 
-WaitingTree::WaitingTree(std::size_t ranks)
-    : leaves_(std::bit_ceil(std::max<std::size_t>(1, ranks))) {
-    least_.resize(2 * leaves_);
+void WaitingTree::add(std::size_t rank, Job job) {
+    if (rank >= leaves_) {
+        const std::size_t before = std::exchange(leaves_, std::bit_ceil(rank + 1));
+        const std::vector<Job> least = std::exchange(least_, std::vector<Job>(2 * leaves_));
+        for (std::size_t r = 0; r < before; ++r) set(r, least[before + r]);
+    }
+    set(rank, job);
 }
 
 void WaitingTree::set(std::size_t rank, Job job) {

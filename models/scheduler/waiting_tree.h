@@ -11,7 +11,7 @@ namespace railyard {
 
 constexpr std::size_t no_rank = SIZE_MAX;
 
-// A tree over all ranks whose every vertex knows the fewest GPUs and the shortest time below it.
+// A tree over all ranks so far whose every vertex knows the fewest GPUs and the shortest time below it.
 class WaitingTree {
   public:
     struct Job {
@@ -25,8 +25,7 @@ class WaitingTree {
         std::int64_t gpus_any_time = 0;
     };
 
-    explicit WaitingTree(std::size_t ranks);
-    void add(std::size_t rank, Job job) { set(rank, job); }
+    void add(std::size_t rank, Job job);
     void remove(std::size_t rank) { set(rank, {}); }
 
     // The first rank from `from` on that fits, or no_rank.
@@ -39,7 +38,7 @@ class WaitingTree {
     std::size_t descend(std::size_t vertex, const Gap& gap) const;
 
     std::size_t leaves_ = 1;  // a power of two; a leaf's vertex is leaves_ + rank
-    std::vector<Job> least_;  // by vertex; the root is 1
+    std::vector<Job> least_ = std::vector<Job>(2);  // by vertex; the root is 1
 };
 
 }  // namespace railyard

@@ -17,6 +17,11 @@ const std::vector<WorldSchedulerKind>& world_scheduler_kinds() {
          make_volcano},
         {"kueue", "quota of cluster queues and cohorts, time-outs until pods are ready, topology",
          make_kueue},
+        {"fifo", "in the order of submission; who does not fit makes all others wait", make_fifo},
+        {"sjf", "the shortest first, likewise", make_sjf},
+        {"priority", "the highest priority first, then fifo", make_priority},
+        {"easy", "fifo, and who does not delay the first may overtake it (EASY backfill)",
+         make_easy},
     };
     return kinds;
 }

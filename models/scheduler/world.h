@@ -78,6 +78,11 @@ class ContentionByKind {
     std::vector<double> gpu_s_;
 };
 
+struct RefusedJob {
+    std::size_t job = 0;
+    std::string reason;
+};
+
 struct WorldOutcome : FaultCounts {
     std::vector<WorldJobRun> runs;  // by job
     // How far the jobs have come at the end: submitted = ended + running + waiting + refused.
@@ -101,8 +106,9 @@ struct WorldOutcome : FaultCounts {
     StoreFailureCounts store;            // of the shared one
     GpuNanoseconds held = 0;             // by jobs
     GpuNanoseconds node_busy = 0;        // of nodes that hold a job, all their GPUs
-    GpuNanoseconds stranded = 0;         // sevenths of GPUs that no instance could have had
-    GpuNanoseconds sliced = 0;           // of all sevenths of GPUs that are cut
+    std::vector<GpuNanoseconds> node_busy_of{};  // likewise, by group of nodes
+    GpuNanoseconds stranded = 0;                 // sevenths of GPUs that no instance could have had
+    GpuNanoseconds sliced = 0;                   // of all sevenths of GPUs that are cut
 };
 
 // Runs them from the clock's start to `end`, or until all are over if that is Instant::max().

@@ -1,5 +1,6 @@
 #include "models/scheduler/world_books.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace railyard {
@@ -11,7 +12,9 @@ WorldBooks::WorldBooks(const WorldSpec& spec, const WorldCluster& cluster, World
       home_(cluster.nodes().size(), static_cast<std::uint32_t>(spec.partitions.size())),
       unheld_(spec.groups.size()),
       reservations_(cluster.nodes().size()),
-      under_maintenance_(cluster.nodes().size()) {
+      under_maintenance_(cluster.nodes().size()),
+      parts_in_use_(spec.groups.size()),
+      node_busy_(spec.groups.size()) {
     for (Unheld& unheld : unheld_) unheld.free.resize(spec.partitions.size() + 1);
     for (const NodeGroup& group : spec.groups) {
         parts_of_node_.push_back(group.gpus_per_node * spec.parts_per_gpu());
@@ -22,7 +25,11 @@ WorldBooks::WorldBooks(const WorldSpec& spec, const WorldCluster& cluster, World
                 static_cast<std::uint32_t>(p);
         }
     }
-    for (NodeIndex node = 0; node < home_.size(); ++node) count(node, 1);
+    for (NodeIndex node = 0; node < home_.size(); ++node) {
+        std::vector<std::uint32_t>& homes = unheld_[cluster.node(node).group].homes;
+        if (std::ranges::find(homes, home_[node]) == homes.end()) homes.push_back(home_[node]);
+        count(node, 1);
+    }
 }
 
 std::int64_t& WorldBooks::class_of(NodeIndex index) {
@@ -38,7 +45,8 @@ std::int64_t& WorldBooks::class_of(NodeIndex index) {
 void WorldBooks::count(NodeIndex node, int sign) {
     std::int64_t& unheld = class_of(node);
     if (cluster_.in_use(node)) {
-        parts_in_use_ += sign * parts_of_node_[cluster_.node(node).group];
+        const std::uint32_t group = cluster_.node(node).group;
+        parts_in_use_[group] += sign * parts_of_node_[group];
     }
     if (!any_slices_) {  // what every start and end of a large job does to each of its nodes
         unheld += sign * cluster_.free(node, 0);
@@ -75,20 +83,20 @@ void WorldBooks::moved_whole(const NodeRun& run, int sign) {
         }
     });
     unheld_[group].free[home_[run.first]] += in_service * each;
-    parts_in_use_ -= run.count * each;
+    parts_in_use_[group] -= run.count * each;
 }
 
 void WorldBooks::book(Instant now, const Needs& needs) {
     const Duration span = now - booked_until_;
     if (span == Duration::zero()) return;
     booked_until_ = now;
-    node_busy_ += GpuNanoseconds{parts_in_use_} * span.count();
     for (std::size_t g = 0; g < unheld_.size(); ++g) {
         const Unheld& unheld = unheld_[g];
+        node_busy_[g] += GpuNanoseconds{parts_in_use_[g]} * span.count();
         const auto book_parts = [&](Category category, std::int64_t parts) {
             ledger_.book(g, ledger_.no_kind(), category, parts, span);
         };
-        for (std::uint32_t p = 0; p < unheld.free.size(); ++p) {
+        for (const std::uint32_t p : unheld.homes) {
             Category category = Category::idle;
             if (p < needs.size() && needs[p].parts > 0) {
                 category = needs[p].parts <= cluster_.free_parts(needs[p].pool)

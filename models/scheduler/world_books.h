@@ -28,8 +28,8 @@ class WorldBooks {
     using Needs = std::vector<Need>;
     // The time since the last call, in which nothing has changed.
     void book(Instant now, const Needs& needs);
-    // GPU time, in parts, of nodes with a job, so far.
-    GpuNanoseconds node_busy() const { return node_busy_; }
+    // GPU time, in parts, of nodes with a job, so far, by group.
+    const std::vector<GpuNanoseconds>& node_busy() const { return node_busy_; }
     // Time of compute slices that nobody could have had.
     GpuNanoseconds stranded() const { return stranded_time_; }
 
@@ -43,8 +43,9 @@ class WorldBooks {
     std::vector<std::uint32_t> home_;  // by node: its first partition; that of none is the last
     // Parts of GPUs of a group of nodes that no job holds.
     struct Unheld {
-        std::vector<std::int64_t> free{};  // by home
-        std::int64_t stranded = 0;         // in service, and out of reach
+        std::vector<std::int64_t> free{};    // by home
+        std::vector<std::uint32_t> homes{};  // of its nodes
+        std::int64_t stranded = 0;           // in service, and out of reach
         std::int64_t undetected = 0;
         std::int64_t drained = 0;
         std::int64_t repair = 0;
@@ -54,8 +55,8 @@ class WorldBooks {
     std::vector<std::uint32_t> reservations_;  // by node: that go on
     NodeSet under_maintenance_;                // with any of them
     std::vector<std::int64_t> parts_of_node_;  // by group
-    std::int64_t parts_in_use_ = 0;            // all parts of nodes with a job
-    GpuNanoseconds node_busy_ = 0;
+    std::vector<std::int64_t> parts_in_use_;   // all parts of nodes with a job, by group
+    std::vector<GpuNanoseconds> node_busy_;
     GpuNanoseconds stranded_time_ = 0;
     Instant booked_until_{};
 };

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/scheduler/placement.h"
+#include "models/scheduler/allocation.h"
 #include "models/scheduler/world_spec.h"
 
 namespace railyard {

@@ -21,10 +21,9 @@ Instant after(Instant at, Duration time) {
     return at + std::min(time, Instant::max() - std::max(at, Instant{}));
 }
 
-// The end of a job's time.
-Instant limit_of(const WorldSpec& spec, const LiveJob& j, bool stands_still) {
-    // What Slurm takes for a limit where none is given ends nobody that can't go on.
-    if (stands_still && !has_time_limit(spec, j.job)) return Instant::max();
+// The end of a job's time. What is planned for one without a limit ends nobody.
+Instant limit_of(const WorldSpec& spec, const LiveJob& j) {
+    if (!has_time_limit(spec, j.job)) return Instant::max();
     return after(j.status.started, time_limit(spec, j.job));
 }
 
@@ -231,7 +230,7 @@ void WorldRuns::stall(JobIndex index, NodeIndex node, Duration unnoticed) {
     j.status.phase = WorldPhase::stalled;
     const Instant notices = clock_.now() + unnoticed;
     j.run_end = RunEnd::limit;
-    const Instant limit = limit_of(run_.spec, j, true);
+    const Instant limit = limit_of(run_.spec, j);
     clock_.schedule_end(j, std::min(notices, limit),
                         limit < notices ? WorldClock::run_ends : WorldClock::notices, index);
 }
@@ -239,7 +238,7 @@ void WorldRuns::stall(JobIndex index, NodeIndex node, Duration unnoticed) {
 void WorldRuns::expect_end(JobIndex index) {
     LiveJob& j = jobs_[index];
     const Instant done = after(j.run_since, j.run.finish_after());
-    const Instant limit = limit_of(run_.spec, j, j.run.stands_still);
+    const Instant limit = limit_of(run_.spec, j);
     const Instant first = std::min({done, limit, j.own_failure, j.pace_changes_at});
     const bool leaves =
         j.leaves() && j.pace_changes_at == Instant::max() && j.stage == RunStage::whole;

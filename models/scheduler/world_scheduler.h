@@ -38,7 +38,8 @@ enum class JobEnd : std::uint8_t {
 };
 const char* job_end_name(JobEnd how);
 
-// The limit of each run: the job's own, else its partition's, else a year, as Slurm plans it.
+// What each run is planned to take at most: the job's own limit, else its partition's, else a year, as Slurm
+// plans it.
 Duration time_limit(const WorldSpec& spec, const WorldJob& job);
 
 // What a kind may know of a job while it is about.
@@ -162,5 +163,9 @@ std::unique_ptr<WorldScheduler> make_slurm(WorldView& world);
 std::unique_ptr<WorldScheduler> make_kubernetes(WorldView& world);
 std::unique_ptr<WorldScheduler> make_volcano(WorldView& world);
 std::unique_ptr<WorldScheduler> make_kueue(WorldView& world);
+std::unique_ptr<WorldScheduler> make_fifo(WorldView& world);
+std::unique_ptr<WorldScheduler> make_sjf(WorldView& world);
+std::unique_ptr<WorldScheduler> make_priority(WorldView& world);
+std::unique_ptr<WorldScheduler> make_easy(WorldView& world);
 
 }  // namespace railyard

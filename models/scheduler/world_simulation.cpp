@@ -1,5 +1,7 @@
 #include "models/scheduler/world_simulation.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -34,8 +36,9 @@ WorldSimulation::WorldSimulation(CampaignEngine& engine, const WorldRun& run, Wo
       sizes_(clock_, run, cluster_, jobs_, outcome_),
       runs_(clock_, *this, run, repair_, jobs_, sizes_, submitted_, outcome_, *this) {
     RY_CHECK(jobs_.size() < UINT32_MAX / WorldClock::kinds);
+    held_.resize(run.spec.partitions.size());
     for (JobIndex i = 0; i < jobs_.size(); ++i) {
-        RY_CHECK(run.spec.steps_of(job(i)) > job(i).done);
+        RY_CHECK(run.spec.steps_of(job(i)) > job(i).done || job(i).work == Duration{});
         RY_CHECK(i == 0 || job(i - 1).goes_on || job(i - 1).submit <= job(i).submit);
     }
     outcome_.runs.resize(jobs_.size());
@@ -136,12 +139,17 @@ void WorldSimulation::submit_next() {
         if (first) jobs_[index].came_with = it.carried.get();
         auto why = scheduler_->never(index);
         if (!why) why = power_.never(index);
+        const std::int64_t most = spec().partitions[it.partition].submitted_max;
+        if (!why && most > 0 && held_[it.partition] >= most) {
+            why = fmt::format("{} jobs are submitted already", most);
+        }
         if (why) {
             outcome_.refused.push_back({index, std::move(*why)});
             jobs_[index].next = {.how = JobEnd::refused};
             jobs_[index].status.phase = WorldPhase::completing;
             after_epilog(index);
         } else {
+            ++held_[it.partition];
             wait(index, std::min(job(index).submit, now()));
         }
     }
@@ -319,6 +327,7 @@ void WorldSimulation::after_epilog(JobIndex index) {
         runs_.forget(index);
         if (j.work.accept_suspect() && j.next.how == JobEnd::completed)
             ++outcome_.corrupted_results;
+        if (j.next.how != JobEnd::refused) --held_[j.job.partition];
         record("over", index, job_end_name(j.next.how));
         jobs_.end(index);
         if (++over_ == jobs_.size() && run_.end == Instant::max()) clock_.engine.stop();
@@ -493,7 +502,8 @@ WorldOutcome WorldSimulation::end_campaign() {
     }
     outcome_.submitted = submitted_;
     outcome_.ended = over_ - std::ssize(outcome_.refused);
-    outcome_.node_busy = books_.node_busy();
+    outcome_.node_busy_of = books_.node_busy();
+    for (const GpuNanoseconds each : outcome_.node_busy_of) outcome_.node_busy += each;
     outcome_.stranded = books_.stranded();
     outcome_.stuck = scheduler_->stuck();
     runs_.end_campaign();

@@ -83,6 +83,7 @@ class WorldSimulation : public WorldView,
     std::vector<JobIndex> suspended_;
     JobIndex submitted_ = 0;
     JobIndex over_ = 0;
+    std::vector<std::int64_t> held_;  // by partition: that wait or run, or are on their way back
     bool deciding_ = false;
     WorldBooks::Needs needs_;
     Instant booked_until_{};

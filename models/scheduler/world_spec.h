@@ -40,16 +40,23 @@ struct NodePlace {
     std::uint32_t block = 0;
 };
 
+// What a scheduler takes for a job's time before it has ended.
+enum class RuntimeEstimate : std::uint8_t {
+    limit,  // its time limit; without one a year, as Slurm's backfill plans it
+    work,   // how long it will run, without saves and failures
+};
+
 // Nodes behind one queue. Partitions may share nodes.
 struct PartitionSpec {
     std::string name;
     NodeIndex first_node = 0;
     std::int64_t nodes = 0;
-    Duration limit_max{};       // of a job's time; 0: none
-    Duration limit_default{};   // of a job that names none; 0: limit_max
-    std::int64_t gpus_max = 0;  // of one job; 0: none
-    std::int64_t priority = 0;  // for kinds that look at it
-    std::int64_t tier = 0;      // higher tiers are looked at first, whatever their jobs' priority
+    Duration limit_max{};            // of a job's time; 0: none
+    Duration limit_default{};        // of a job that names none; 0: limit_max
+    std::int64_t gpus_max = 0;       // of one job; 0: none
+    std::int64_t submitted_max = 0;  // jobs that it holds, running and waiting; 0: any number
+    std::int64_t priority = 0;       // for kinds that look at it
+    std::int64_t tier = 0;  // higher tiers are looked at first, whatever their jobs' priority
 };
 
 // What a step takes on these nodes, in order of rank, under these conditions of slow parts (bits), on the
@@ -122,6 +129,7 @@ struct WorldJobKind {
     Duration shrink_after = std::chrono::seconds(30);
     std::int32_t replicas = 1;  // of its data, on all of its nodes
     std::int64_t steps = 0;     // with `step`: its length
+    Duration steps_take{};      // and what that takes on the cluster's first nodes, where asked for
     Duration given_step{};      // without it: what one was measured to take; 0: work has none
     Duration data_wait{};       // likewise: of each step for data, with the store to its job alone
     double throttled = 0;       // likewise: what work takes longer because its GPUs are hot
@@ -200,6 +208,8 @@ struct WorldSpec : NodeFailures {
     std::string scheduler = "slurm";  // a name of world_scheduler_kinds()
     SlurmSpec slurm;
     KubeSpec kube;
+    // What sjf and easy take for a job's time before it has ended.
+    RuntimeEstimate estimate = RuntimeEstimate::limit;
 
     std::vector<WorldJobKind> kinds;
     std::optional<PowerBudget> power;         // that jobs wait for

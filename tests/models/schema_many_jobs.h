@@ -239,6 +239,13 @@ work = "40 day"
 fabric_share = 0.5
 )";
 
+// The first one, with the shortest jobs first.
+inline const std::string world_shortest_first = [] {
+    std::string text = world_scenario;
+    const std::string header = "[scheduler]\n";
+    return text.insert(text.find(header) + header.size(), "kind = \"sjf\"\n");
+}();
+
 struct WorldKnob {
     const char* text;
     const char* by;
@@ -256,6 +263,8 @@ inline const std::map<std::string, WorldKnob> world_knobs = {
     {"node_group.nodes", {"nodes = 2\n[[node_group]]", "nodes = 1\n[[node_group]]", world_groups}},
     {"power.over_budget", {"over_budget = \"throttle\"", "over_budget = \"hold\"", world_budget}},
     {"scheduler.kind", {"topology = \"tree\"", "kind = \"none\""}},
+    {"scheduler.estimate",
+     {"kind = \"sjf\"", "kind = \"sjf\"\nestimate = \"work\"", world_shortest_first}},
     {"scheduler.node_timeout", {"[scheduler]\n", "[scheduler]\nnode_timeout = \"1 min\"\n"}},
     {"scheduler.main_interval",
      {"[scheduler]\n", "[scheduler]\nevent_depth = 1\nmain_interval = \"3 h\"\n"}},
@@ -321,6 +330,7 @@ inline const std::map<std::string, WorldKnob> world_knobs = {
     {"partition.limit_max", {"name = \"main\"", "name = \"main\"\nlimit_max = \"5 h\""}},
     {"partition.limit_default", {"limit_default = \"20 h\"", "limit_default = \"5 h\""}},
     {"partition.gpus_max", {"name = \"main\"", "name = \"main\"\ngpus_max = 16"}},
+    {"partition.submitted_max", {"name = \"main\"", "name = \"main\"\nsubmitted_max = 9"}},
     {"partition.priority", {"name = \"main\"", "name = \"main\"\npriority = 9"}},
     {"partition.tier", {"name = \"main\"", "name = \"main\"\ntier = 5"}},
     {"reservation", {"[[reservation]]", "[[reservation]]\nduration = \"5 h\"\n[[reservation]]"}},

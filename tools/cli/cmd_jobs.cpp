@@ -88,7 +88,7 @@ StreamRules rules_of(const po::variables_map& values) {
     out.policy = kind_option(values, "policy", policy_kinds());
     out.placement = kind_option(values, "placement", placement_kinds());
     out.estimate = choice<RuntimeEstimate>(
-        values, "estimate", {{"exact", RuntimeEstimate::exact}, {"limit", RuntimeEstimate::limit}});
+        values, "estimate", {{"exact", RuntimeEstimate::work}, {"limit", RuntimeEstimate::limit}});
     BackfillRules& backfill = out.backfill;
     backfill.interval = time_option(values, "bf-interval");
     backfill.window = time_option(values, "bf-window");

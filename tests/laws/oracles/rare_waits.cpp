@@ -17,7 +17,7 @@ constexpr std::size_t pilot_stays = 1000;  // for all: they choose the levels
 constexpr double climbing =
     0.2;  // climbs to the next level in a stay, at least, where levels can be so near
 constexpr double first_climbs = 0.01;  // climbs to the first level for each arrival, at least
-constexpr std::size_t together = 16;   // stays in one stream: what a cache holds
+constexpr std::size_t together = 16;   // stays that are drawn together
 constexpr std::size_t look_ahead = 8;  // arrivals, before anybody looks whether a stay is over
 
 // A queue just after an arrival that has climbed to a level.
@@ -153,6 +153,23 @@ void Splitting::stay(std::vector<Climb> begin, std::int64_t level, const See& se
     }
 }
 
+// Queues of so many servers each (Kiefer and Wolfowitz). Jobs are in order of arrival at theirs, and each
+// queue's follow one another.
+std::vector<ServedJob> first_come_first_served(std::span<const StreamJob> jobs,
+                                               std::int64_t servers) {
+    std::vector<ServedJob> out;
+    std::vector<Duration> free;  // when each server of the queue is
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+        const bool another = j == 0 || jobs[j].cluster != jobs[j - 1].cluster;
+        if (another) free.assign(static_cast<std::size_t>(servers), Duration{});
+        const auto next = std::ranges::min_element(free);
+        const Duration start = std::max(jobs[j].submit, *next);
+        *next = start + jobs[j].duration;
+        out.push_back({jobs[j].submit, start, *next});
+    }
+    return out;
+}
+
 template <class See>
 void Splitting::stay_together(std::span<Climb> begin, std::int64_t level, const See& see) {
     std::vector<std::size_t> open(begin.size());
@@ -171,13 +188,7 @@ void Splitting::stay_together(std::span<Climb> begin, std::int64_t level, const 
                 jobs.push_back({.submit = now, .duration = service(), .cluster = i});
             }
         }
-        for (std::size_t j = 0; j < jobs.size(); ++j) jobs[j].id = static_cast<std::int64_t>(j);
-        const std::vector<VirtualCluster> queues(open.size(), {"queue", queue_.servers, 1});
-        const StreamSchedule schedule = run_job_stream(jobs, queues, queue_.rules());
-        std::vector<ServedJob> served;
-        for (std::size_t j = 0; j < jobs.size(); ++j) {
-            served.push_back({jobs[j].submit, schedule.jobs[j].start, schedule.jobs[j].end});
-        }
+        const std::vector<ServedJob> served = first_come_first_served(jobs, queue_.servers);
         std::vector<std::size_t> still_open;
         std::span<const ServedJob> rest = served;
         for (const std::size_t i : open) {

@@ -1,12 +1,8 @@
 #pragma once
-// Which GPUs of a virtual cluster a job gets, all of them at once or none. A kind is one file and one
-// row of placement_kinds(). GPUs of a node are alike: an allocation counts them.
+// The GPUs that a job has. Those of a node are alike: an allocation counts them.
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
 #include <vector>
 
 namespace railyard {
@@ -69,6 +65,11 @@ class Allocation {
     bool has(std::uint32_t node) const {
         return std::ranges::any_of(runs_, [node](const NodeRun& run) { return run.has(node); });
     }
+    std::int64_t gpus_on(std::uint32_t node) const {  // 0: none
+        const auto run =
+            std::ranges::find_if(runs_, [node](const NodeRun& r) { return r.has(node); });
+        return run == runs_.end() ? 0 : run->gpus;
+    }
 
     void clear() { runs_.clear(); }
     void push_back(const NodeShare& share) { push_back(NodeRun{share.node, 1, share.gpus}); }
@@ -82,40 +83,5 @@ class Allocation {
     void insert(const NodeShare& share);
     std::vector<NodeRun> runs_;
 };
-
-class Placement {
-  public:
-    virtual ~Placement() = default;
-
-    // The largest job that fits now. Every smaller one fits as well.
-    virtual std::int64_t largest() const = 0;
-    // Takes GPUs by the kind's rule. Needs 0 < gpus <= largest().
-    virtual Allocation place(std::int64_t gpus) = 0;
-    // Whether exactly these GPUs are free.
-    virtual bool holds(const Allocation& allocation) const = 0;
-    virtual void take(const Allocation& allocation) = 0;
-    virtual void release(const Allocation& allocation) = 0;
-    // Leaves free what is free in `other` as well, of the same kind and size.
-    virtual void limit_to(const Placement& other) = 0;
-
-    virtual std::int64_t free_gpus() const = 0;
-    virtual std::int64_t busy_nodes() const = 0;  // 0 where the kind knows no nodes
-    // Why a job would not even fit into the empty virtual cluster; nothing when it would.
-    virtual std::optional<std::string> never(std::int64_t gpus) const = 0;
-
-    virtual std::unique_ptr<Placement> clone() const = 0;
-};
-
-struct PlacementKind {
-    const char* name;
-    const char* doc;
-    std::unique_ptr<Placement> (*make)(std::int64_t nodes, std::int64_t gpus_per_node);
-};
-
-// In the order in which they are listed.
-const std::vector<PlacementKind>& placement_kinds();
-
-std::unique_ptr<Placement> make_pool(std::int64_t nodes, std::int64_t gpus_per_node);
-std::unique_ptr<Placement> make_consolidate(std::int64_t nodes, std::int64_t gpus_per_node);
 
 }  // namespace railyard

@@ -1,4 +1,4 @@
-#include "models/scheduler/placement.h"
+#include "models/scheduler/allocation.h"
 
 #include "sim/check.h"
 
@@ -60,15 +60,6 @@ Allocation Allocation::erase(std::uint32_t node) {
         runs_.erase(run);
     }
     return out;
-}
-
-const std::vector<PlacementKind>& placement_kinds() {
-    static const std::vector<PlacementKind> kinds = {
-        {"pool", "any free GPUs, on whatever nodes", make_pool},
-        {"consolidate", "on as few nodes as can be: the fullest that fits, or empty ones",
-         make_consolidate},
-    };
-    return kinds;
 }
 
 }  // namespace railyard
