@@ -278,7 +278,9 @@ void Easy::overtake(std::uint32_t partition) {
                 take(backfill.later, job, *nodes);
             }
         }
-        if (nodes) start(job, *nodes);
+        if (!nodes) continue;
+        start(job, *nodes);
+        if (cluster.devices() > 1) free.reset();  // a slice leaves less for others on its GPU
     }
 }
 

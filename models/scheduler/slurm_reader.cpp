@@ -105,10 +105,12 @@ void read_qos(Section& scheduler, const WorldSpec& spec, SlurmSpec& slurm) {
     const std::string unranked =
         unless_under({"slurm", "kubernetes", "volcano", "kueue", "priority"}, spec);
     std::vector<std::string> preempted;
-    for (Section& section : scheduler.sections("qos", "A quality of service")) {
+    scheduler.no_effect(unranked);
+    std::vector<Section> sections = scheduler.sections("qos", "A quality of service");
+    scheduler.no_effect("");
+    for (Section& section : sections) {
         SlurmQos qos;
         section.read("name", qos.name, "What it is called", {.required = true});
-        section.no_effect(unranked);
         section.read("priority", qos.priority, "Relative to that of others",
                      {.bound = Bound::non_negative});
         section.no_effect(unless_under({"slurm"}, spec));

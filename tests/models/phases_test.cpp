@@ -367,6 +367,19 @@ TEST_CASE("a campaign of phases ends when its job is done") {
     CHECK(value(job(5), "phase_2_tokens_per_day") == 0);
 }
 
+TEST_CASE("a job that ends before a store is paid by use has the metrics of one that goes on") {
+    const auto names = [](int length) {
+        std::string text = one_job(two_phases + "set = { storage.system = \"s3\" }\n",
+                                   "[storage]\nsystem = \"weka\"\n");
+        text.insert(text.find("model ="), fmt::format("length = \"{} day\"\n", length));
+        std::vector<std::string> out;
+        for (const Metric& m : run_replica(load(text), 0, false).metrics) out.push_back(m.name);
+        return out;
+    };
+    CHECK(names(5) == names(15));
+    CHECK(std::ranges::count(names(5), "object_store_requests_cost") == 1);
+}
+
 TEST_CASE("jobs go from phase to phase by their kinds, which must be the same") {
     std::string text = queue("");
     text.replace(text.find("set = {"), 7,

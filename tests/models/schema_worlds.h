@@ -58,12 +58,27 @@ inline const WorldKnob limited = {"priority = 1\n[[reservation]]",
 inline const WorldKnob waits_for_nodes = {
     "restart = \"1 min\"", "restart = \"1 min\"\nshrink_after = \"1 min\"", kubernetes_scenario};
 
+// Nodes that only a prolog finds broken.
+inline const WorldKnob held_longer = [] {
+    WorldKnob knob = {"[scheduler]\n", "[scheduler]\nprolog_hold = \"5 h\"\n"};
+    replace_once(knob.scenario, "prolog_time = \"10 s\"", "epilog = false");
+    return knob;
+}();
+
 // Where a key's own knob shows nothing under a scheduler because its scenario makes nothing of it there.
 inline const std::map<std::pair<std::string, std::string>, WorldKnob> world_knobs_under = {
     {{"jobs.kind.restore", "kubernetes"},
      {"restart = \"1 min\"", "restart = \"1 min\"\nrestore = \"9 min\"", kubernetes_scenario}},
     {{"jobs.kind.shrink_after", "slurm"}, waits_for_nodes},
     {{"jobs.kind.shrink_after", "volcano"}, waits_for_nodes},
+    {{"jobs.kind.shrink_after", "fifo"}, waits_for_nodes},
+    {{"jobs.kind.shrink_after", "sjf"}, waits_for_nodes},
+    {{"jobs.kind.shrink_after", "priority"}, waits_for_nodes},
+    {{"jobs.kind.shrink_after", "easy"}, waits_for_nodes},
+    {{"scheduler.qos", "priority"},
+     {"name = \"mid\"\npriority = 1", "name = \"mid\"\npriority = 3"}},
+    {{"scheduler.prolog_hold", "sjf"}, held_longer},
+    {{"scheduler.prolog_hold", "easy"}, held_longer},
     {{"jobs.kind.gpus_per_pod", "volcano"},
      {"gpus_per_pod = 2", "gpus_per_pod = 4", volcano_scenario}},
     {{"scheduler.queue", "volcano"},
@@ -195,6 +210,8 @@ inline std::pair<Tried, Tried> in_many_jobs(const std::string& key, const Knob& 
         second.settings.emplace_back("fabric.compute.routing=ecmp");
     } else if (key == "facility.throttle_temperature") {  // these jobs' GPUs draw less
         second.settings.push_back("facility.throttle_temperature=50 degC");
+    } else if (key == "inject.node" && world.jobs == Jobs::traced) {  // one that has another job
+        second.settings.emplace_back("inject.0.node=0");
     } else if (of_a_list && knob.base.empty()) {
         replace_once(second.text, knob.change[0], knob.change[1]);
     } else {
