@@ -10,19 +10,18 @@
 namespace railyard {
 
 Metric plain_metric(std::string name, double value) {
-    return {std::move(name), value, 0, -1};
+    return {std::move(name), value};
 }
 
 Metric mean_metric(std::string name, double sum, double count) {
-    RY_CHECK(count >= 0);  // less says that a metric is no mean
     const double mean = count > 0 ? sum / count : std::numeric_limits<double>::quiet_NaN();
-    return {std::move(name), mean, sum, count};
+    return {std::move(name), mean, false, sum, count};
 }
 
 void MetricTable::add(std::span<const Metric> replica) {
     if (replicas_ == 0) {
         columns_.clear();
-        for (const Metric& m : replica) columns_.push_back({m.name, m.count < 0, {}, {}});
+        for (const Metric& m : replica) columns_.push_back({m.name, m.plain, {}, {}});
     }
     RY_CHECK(replica.size() == columns_.size());
     const auto make_room = [this](std::vector<double>& numbers) {
@@ -35,7 +34,7 @@ void MetricTable::add(std::span<const Metric> replica) {
     }
     for (std::size_t m = 0; m < columns_.size(); ++m) {
         Column& column = columns_[m];
-        RY_CHECK(column.plain == (replica[m].count < 0));
+        RY_CHECK(column.plain == replica[m].plain);
         column.values.push_back(column.plain ? replica[m].value : replica[m].sum);
         if (!column.plain) column.counts.push_back(replica[m].count);
     }

@@ -20,8 +20,9 @@ struct Metric {
     double value = 0;  // not a number: this replica has none (0 interruptions have no mean cost)
     // For a mean over something that is counted in each replica: what was counted and its sum. The mean
     // over replicas is then all sums over all counts, not a mean of means.
+    bool plain = true;
     double sum = 0;
-    double count = -1;  // -1: a plain value
+    double count = 0;  // below zero where a part of a campaign takes back what an earlier one had
 };
 
 // A plain value, and a mean of `sum` over `count` things.
@@ -42,7 +43,7 @@ class MetricList : public std::vector<Metric> {
 
 // a / b; 0 where there is nothing to divide by.
 inline double ratio(double a, double b) {
-    return b > 0 ? a / b : 0;
+    return b > 0 || b < 0 ? a / b : 0;
 }
 
 struct MetricSummary {

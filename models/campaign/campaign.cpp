@@ -165,7 +165,7 @@ WorkDone work_of(const Scenario& s, const StepTime& step, const ReplicaResult& r
 // By number of stage; a stage that never began has no step.
 void add_stage_metrics(const Scenario& s, const ReplicaResult& r, MetricList& out) {
     for (std::size_t i = 0; i < r.job.stages.size(); ++i) {
-        const auto& [kept, wall] = r.job.stages[i];
+        const auto& [kept, safe, wall] = r.job.stages[i];
         const std::string prefix = fmt::format("stage_{}", i + 1);
         const double stepping = seconds(kept.time);
         const double peak =

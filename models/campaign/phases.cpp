@@ -415,7 +415,7 @@ Metric joined(const std::vector<ReplicaResult>& parts, const std::string& name) 
     for (const ReplicaResult& part : parts) {
         const Metric* each = find_named(part.metrics, name);
         if (each == nullptr) continue;
-        plain = each->count < 0;
+        plain = each->plain;
         sum += plain ? each->value : each->sum;
         count += each->count;
         most = std::max(most, each->value);
@@ -487,7 +487,7 @@ void add_use(const Scenario& s, const std::vector<ReplicaResult>& parts, MetricL
         const double had = held * 1e-9 * as.node.gpu.bf16_dense.per_second;
         flops += value("mfu") * had;
         peak += had + seconds(s.phases[k].stop) * as.peak_flops();
-        if (value("mfu_step") > 0) peak_stepping += value("mfu") * had / value("mfu_step");
+        if (value("mfu_step") != 0) peak_stepping += value("mfu") * had / value("mfu_step");
         stepping += value("steps") * value("step_time");
         steps += value("steps");
     }
@@ -522,10 +522,25 @@ std::int64_t length_of(const StageSpec& stage) {
     return steps;
 }
 
+// As many steps of the same time, of which `from` are as many of `to`.
+void count_in(StepsAtRisk& at_risk, std::int64_t from, std::int64_t to) {
+    if (from == to) return;
+    for (auto& each : at_risk.done) {
+        const std::int64_t steps = std::max<std::int64_t>(1, in_proportion(each.steps, from, to));
+        for (const auto& [category, part] : step_parts) {
+            each.each.*part = each.each.*part * each.steps / steps;
+        }
+        each.steps = steps;
+    }
+}
+
 // A phase with another step counts other steps: the same share of each length is done.
 void go_on_in(const Scenario& before, const Scenario& now, JobSoFar& so_far) {
     so_far.steps_to_target =
         in_proportion(so_far.steps_to_target, before.job.target_steps, now.job.target_steps);
+    if (before.job.target_steps > 0) {
+        count_in(so_far.at_risk, before.job.target_steps, now.job.target_steps);
+    }
     for (std::size_t i = 0; i < so_far.by_stage.size() && i < now.job.stages.size(); ++i) {
         so_far.by_stage[i] = in_proportion(so_far.by_stage[i], length_of(before.job.stages[i]),
                                            length_of(now.job.stages[i]));
@@ -582,6 +597,7 @@ void PhaseRun::run_one() {
         const ScenarioPhase& phase = s_.phases[k];
         if (k > 0) go_on_in(*s_.phases[k - 1].as, *phase.as, so_far);
         so_far.pause_left = std::max(Duration{}, so_far.pause_left - phase.stop);
+        so_far.at_risk.stood_still = phase.stop > Duration{};
         ReplicaResult part = run_replica(*phase.as, out_.index, log_events_, nullptr, &so_far);
         const bool finished = part.job.finished;
         if (finished) out_.simulated = phase.from + phase.stop + part.simulated;

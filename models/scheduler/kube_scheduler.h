@@ -26,6 +26,11 @@ class KubeScheduler : public WorldScheduler {
     // A job whose pods on a silent node are given up. It is gathering or stalled, and holds them.
     virtual void evicted(JobIndex job, NodeIndex node) = 0;
     void evict_what_is_due();
+    // Since when its first pods are made: those of a job that runs on from another campaign are all there.
+    Instant pods_since(JobIndex job, Instant otherwise) const {
+        const bool runs_on = world_.job(job).goes_on && world_.now() == Instant{};
+        return runs_on ? Instant::min() : otherwise;
+    }
     WaitingJob waiting(JobIndex job) const {
         return {world_.priority(job), world_.status(job).eligible, job};
     }

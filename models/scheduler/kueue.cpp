@@ -411,7 +411,7 @@ void Kueue::admit(JobIndex job, const Admission& admission) {
         world_.bind(job, admission.nodes);
     } else {
         pods_.set_flavor(job, admission.flavor);
-        pods_.create(job, world_.now());
+        pods_.create(job, pods_since(job, world_.now()));
     }
     not_whole(job, rules_.ready_timeout);
 }

@@ -35,14 +35,18 @@ TrainingJob::TrainingJob(CampaignEngine& engine, const JobSpec& spec,
 
 void TrainingJob::begin() {
     began_ = engine_.now();
-    stages_.begin(began_);
+    stages_.begin(began_, spec_.at_risk.count());
     work_.states_leave(nodes_.keep_first(stages_.stage().nodes));
+    work_.begin_with(spec_.at_risk);
     for (const Instant date : stages_.dates_after(began_)) engine_.schedule(date, id_, date_due);
     if (const MaintenanceSpec& m = spec_.maintenance; m.every > Duration{}) {
         engine_.schedule(engine_.now() + m.every - m.since % m.every, id_, maintenance_due);
     }
     if (feed_) feed_->begin(DataFeed::Use::loaders_only);
     restored();
+    if (phases_.now() != JobPhase::running || work_.done() == 0) return;
+    saver_.goes_on(work_.done(), work_.done(), spec_.at_risk.save_due_in, {});
+    pace_changed();
 }
 
 void TrainingJob::handle(std::uint32_t kind) {
@@ -216,6 +220,7 @@ void TrainingJob::end() {
         outcome_.pause_left = ends_at_ - engine_.now();
         outcome_.pause_restarts = last == JobPhase::maintenance;
     }
+    outcome_.at_risk = work_.at_risk();
     work_.end(partial);
     if (saver_.saves()) {
         if (last == JobPhase::checkpointing) saver_.count_wait();
@@ -233,7 +238,8 @@ JobOutcome TrainingJob::outcome() const {
     static_cast<PhaseTimes&>(out) = phases_.times();
     out.checkpoint_stall += out.saving;
     out.lost_work = work_.lost();
-    out.stages = stages_.outcome(work_.done(), engine_.now());
+    out.stages =
+        stages_.outcome(work_.done(), work_.done() - outcome_.at_risk.count(), engine_.now());
     out.pauses = stages_.pauses();
     out.had_pause = stages_.had_pause();
     out.slow_parts = nodes_.slow_parts();

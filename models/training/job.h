@@ -73,6 +73,7 @@ struct JobOutcome : FaultCounts, StepCounts, PhaseTimes {
     Duration pause_left{};  // at the end, of the pause or the planned stop under way
     bool pause_restarts = false;
     std::vector<bool> had_pause;  // by pause
+    StepsAtRisk at_risk;          // what it has done and not saved
 };
 
 // The job with that behind it: it begins in the stage that it has come to.

@@ -11,6 +11,7 @@
 #include "models/training/network_parts.h"
 #include "models/training/stages.h"
 #include "models/training/step.h"
+#include "models/training/steps_done.h"
 
 namespace railyard {
 
@@ -64,6 +65,27 @@ struct JobSteps {
     std::vector<StageSpec> stages;    // instead of `step`, from the first on; none: `step` is all
 };
 
+// What a job has done in an earlier campaign and not saved.
+struct StepsAtRisk {
+    std::vector<OpenSteps<Workers>::Done> done;  // the newest last
+    Duration save_due_in{};                      // of a job that saves by the wall clock
+    bool stood_still = false;                    // since then: it has none of them any more
+
+    std::int64_t count() const;
+    std::int64_t replica_steps_missing() const;
+};
+
+// What a job has behind it that goes on with another campaign.
+struct JobSoFar {
+    std::int64_t steps = 0;              // that nothing takes away
+    std::int64_t steps_to_target = 0;    // of JobSpec::target_steps
+    std::vector<std::int64_t> by_stage;  // steps of each
+    StepsAtRisk at_risk;                 // after all these
+    std::vector<bool> had_pause;         // by pause
+    Duration pause_left{};               // of the pause, or the planned stop, under way
+    bool pause_restarts = false;
+};
+
 struct JobSpec : JobSteps {
     std::int64_t nodes = 0;
     std::int64_t gpus_per_node = 0;
@@ -73,6 +95,7 @@ struct JobSpec : JobSteps {
     CheckpointSpec checkpoint;
     RecoverySpec recovery;
     MaintenanceSpec maintenance;
+    StepsAtRisk at_risk;               // it begins with these
     std::optional<DataFeedSpec> data;  // read from a store while the job runs
     // What its nodes together move: to and from all stores, and by store.
     struct StorePath {

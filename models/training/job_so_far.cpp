@@ -7,7 +7,20 @@
 
 namespace railyard {
 
+std::int64_t StepsAtRisk::count() const {
+    std::int64_t sum = 0;
+    for (const auto& each : done) sum += each.steps;
+    return sum;
+}
+
+std::int64_t StepsAtRisk::replica_steps_missing() const {
+    std::int64_t sum = 0;
+    for (const auto& each : done) sum += each.steps * each.by.replicas_missing;
+    return sum;
+}
+
 JobSpec job_after(JobSpec job, const JobSoFar& so_far) {
+    job.at_risk = so_far.at_risk;
     if (job.target_steps > 0) {
         job.target_steps = std::max<std::int64_t>(1, job.target_steps - so_far.steps_to_target);
     }
@@ -41,12 +54,16 @@ JobSpec job_after(JobSpec job, const JobSoFar& so_far) {
 }
 
 void add_to(JobSoFar& so_far, const JobSpec& job, const JobOutcome& outcome) {
-    so_far.steps += outcome.steps_kept;
-    so_far.steps_to_target +=
-        outcome.steps_kept - ceil_div(outcome.replica_steps_missing, job.replicas);
+    const std::int64_t safe = outcome.steps_kept + job.at_risk.count() - outcome.at_risk.count();
+    const std::int64_t missing = outcome.replica_steps_missing +
+                                 job.at_risk.replica_steps_missing() -
+                                 outcome.at_risk.replica_steps_missing();
+    so_far.steps += safe;
+    so_far.steps_to_target += safe - ceil_div(missing, job.replicas);
+    so_far.at_risk = outcome.at_risk;
     so_far.by_stage.resize(outcome.stages.size());
     for (std::size_t i = 0; i < outcome.stages.size(); ++i) {
-        so_far.by_stage[i] += outcome.stages[i].kept.steps;
+        so_far.by_stage[i] += outcome.stages[i].safe;
     }
     so_far.had_pause.resize(outcome.had_pause.size());
     for (std::size_t i = 0; i < outcome.had_pause.size(); ++i) {

@@ -24,10 +24,12 @@ std::vector<StageSpec> stages_of(const JobSpec& spec) {
 JobStages::JobStages(const JobSpec& spec)
     : spec_(spec), schedule_(stages_of(spec)), pauses_(spec.pauses), walls_(schedule_.stages()) {}
 
-void JobStages::begin(Instant now) {
+void JobStages::begin(Instant now, std::int64_t steps) {
     since_ = now;
-    schedule_.look_at_date(0, now);
-    stage_ = schedule_.stage_at(0);
+    began_with_ = steps;
+    schedule_.look_at_date(steps, now);
+    pauses_.begin_after(steps);
+    stage_ = schedule_.stage_at(steps);
 }
 
 std::vector<Instant> JobStages::dates_after(Instant now) const {
@@ -108,11 +110,20 @@ void JobStages::began(std::size_t pause, std::int64_t steps) {
     if (!spec_.pauses[pause].goes_on) ++pauses_begun_;
 }
 
-std::vector<StageOutcome> JobStages::outcome(std::int64_t steps, Instant now) const {
+std::vector<StageOutcome> JobStages::outcome(std::int64_t steps, std::int64_t safe,
+                                             Instant now) const {
     if (spec_.stages.empty()) return {};
+    const std::vector<StepSchedule::Done> all = schedule_.done(steps);
+    const std::vector<StepSchedule::Done> before = schedule_.done(began_with_);
+    const std::vector<StepSchedule::Done> lasting = schedule_.done(safe);
     std::vector<StageOutcome> out;
-    for (const StepSchedule::Done& kept : schedule_.done(steps)) {
-        out.push_back({kept, walls_[out.size()]});
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        StepSchedule::Done kept = all[i];
+        kept.steps -= before[i].steps;
+        kept.tokens -= before[i].tokens;
+        kept.model_flops -= before[i].model_flops;
+        kept.time -= before[i].time;
+        out.push_back({kept, lasting[i].steps, walls_[i]});
     }
     out[stage_].wall += now - since_;
     return out;

@@ -12,8 +12,9 @@
 namespace railyard {
 
 struct StageOutcome {
-    StepSchedule::Done kept;
-    Duration wall{};  // from its beginning to the next one's
+    StepSchedule::Done kept;  // in this campaign
+    std::int64_t safe = 0;    // steps that no failure takes away
+    Duration wall{};          // from its beginning to the next one's
 };
 
 class JobStages {
@@ -21,7 +22,7 @@ class JobStages {
     explicit JobStages(const JobSpec& spec);
 
     bool none() const { return spec_.stages.empty() && pauses_.none(); }
-    void begin(Instant now);
+    void begin(Instant now, std::int64_t steps);          // a job that has done so many
     std::vector<Instant> dates_after(Instant now) const;  // at which somebody has to look
 
     const StageSpec& stage() const { return schedule_.stage(stage_); }
@@ -51,7 +52,8 @@ class JobStages {
     // The pause that is due, which begins; nullptr: none.
     const PauseSpec* begin_pause(std::int64_t steps, Instant now);
 
-    std::vector<StageOutcome> outcome(std::int64_t steps, Instant now) const;
+    // After so many steps, of which `safe` are safe.
+    std::vector<StageOutcome> outcome(std::int64_t steps, std::int64_t safe, Instant now) const;
     std::vector<bool> had_pause() const { return pauses_.had(); }
     std::int64_t pauses() const { return pauses_begun_; }
 
@@ -64,6 +66,7 @@ class JobStages {
     Pauses pauses_;
     std::int64_t pauses_begun_ = 0;
     std::size_t stage_ = 0;
+    std::int64_t began_with_ = 0;  // steps
     Instant since_{};
     std::vector<Duration> walls_;  // by stage
     bool maintenance_ = false;

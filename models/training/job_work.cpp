@@ -133,6 +133,20 @@ void JobWork::fall_back(Duration partial) {
     ledger_.book(Category::lost_work, nodes_.gpus(), partial);
 }
 
+StepsAtRisk JobWork::at_risk() const {
+    if (!spec_.recovery.recompute) return {};
+    if (!saver_.saves()) return {book_.after(0)};
+    return {book_.after(saver_.lasting_steps()), saver_.due_in()};
+}
+
+void JobWork::begin_with(const StepsAtRisk& steps) {
+    for (OpenSteps<Workers>::Done done : steps.done) {
+        done.by.earlier = true;
+        book_.add(done.steps, done.by, done.each);
+    }
+    if (steps.stood_still) fall_back({});
+}
+
 // It loses nothing: what is done counts, saved or not.
 void JobWork::end(Duration partial) {
     book_.keep(done());

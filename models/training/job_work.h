@@ -54,6 +54,10 @@ class JobWork {
     void fall_back(Duration partial);  // the same for a failure, that strikes so far into a step
     Duration lost() const { return lost_; }  // by these
     void end(Duration partial);              // the campaign ends so far into a step
+    // Before: what a failure would take away.
+    StepsAtRisk at_risk() const;
+    // It goes on from another campaign with these.
+    void begin_with(const StepsAtRisk& steps);
 
   private:
     // Bare, at the size and in the stage that the job has now.

@@ -103,6 +103,12 @@ std::int64_t Pauses::steps_until_next(std::int64_t steps) const {
     return next;
 }
 
+void Pauses::begin_after(std::int64_t steps) {
+    for (std::size_t i = 0; i < specs_.size(); ++i) {
+        if (specs_[i].every_steps > 0 && steps > 0) last_[i] = steps;
+    }
+}
+
 std::vector<bool> Pauses::had() const {
     std::vector<bool> out;
     for (const std::int64_t last : last_) out.push_back(last != never);

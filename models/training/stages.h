@@ -99,16 +99,6 @@ struct PauseSpec {
     bool over = false;     // of those that come once: there
 };
 
-// What a job has behind it that goes on with another campaign.
-struct JobSoFar {
-    std::int64_t steps = 0;
-    std::int64_t steps_to_target = 0;    // of JobSpec::target_steps
-    std::vector<std::int64_t> by_stage;  // steps of each
-    std::vector<bool> had_pause;         // by pause
-    Duration pause_left{};               // of the pause, or the planned stop, under way
-    bool pause_restarts = false;
-};
-
 // The pauses that are due. Those of every n-th step come again when that step is done again, others only
 // once.
 class Pauses {
@@ -120,7 +110,8 @@ class Pauses {
     std::optional<std::size_t> due(std::int64_t steps, Instant now) const;
     std::int64_t steps_until_next(std::int64_t steps) const;  // at least one
     void began(std::size_t pause, std::int64_t steps) { last_[pause] = steps; }
-    std::vector<bool> had() const;  // by pause: it has begun, once or more
+    void begin_after(std::int64_t steps);  // what is due then has been
+    std::vector<bool> had() const;         // by pause: it has begun, once or more
     void back_to(std::int64_t steps);
 
   private:

@@ -15,19 +15,34 @@ void upload_changes(StepTime& step, Duration partial, bool uploads, Duration pen
     step.upload += Duration(static_cast<std::int64_t>(scaled)) - left;
 }
 
+// With -1: it was booked as kept, and is not.
+void StepBook::count_kept(const OpenSteps<Workers>::Done& done, std::int64_t sign) {
+    const std::int64_t steps = sign * done.steps;
+    counts_.steps_kept += steps;
+    counts_.replica_steps_missing += steps * done.by.replicas_missing;
+    counts_.slow_time += steps * done.by.slowed;
+    counts_.checkpoint_stall += steps * done.each.upload;
+    counts_.stepping += steps * (done.each.duration() - done.each.upload);
+    for (const auto& [category, part] : step_parts) {
+        ledger_.book(category, done.by.gpus, done.each.*part * steps);
+    }
+}
+
 void StepBook::keep(std::int64_t steps) {
     RY_CHECK(steps <= done_);
     const std::int64_t kept = done_ - open_.count();
     open_.take_oldest(steps - kept, [&](const OpenSteps<Workers>::Done& done) {
-        counts_.steps_kept += done.steps;
-        counts_.replica_steps_missing += done.steps * done.by.replicas_missing;
-        counts_.slow_time += done.steps * done.by.slowed;
-        counts_.checkpoint_stall += done.steps * done.each.upload;
-        counts_.stepping += done.time() - done.steps * done.each.upload;
-        for (const auto& [category, part] : step_parts) {
-            ledger_.book(category, done.by.gpus, done.each.*part * done.steps);
-        }
+        if (!done.by.earlier) count_kept(done, 1);
     });
+}
+
+std::vector<OpenSteps<Workers>::Done> StepBook::after(std::int64_t steps) const {
+    std::vector<OpenSteps<Workers>::Done> out;
+    OpenSteps<Workers> open = open_;
+    open.take_newest(std::min(done_ - steps, open.count()),
+                     [&](const OpenSteps<Workers>::Done& done) { out.push_back(done); });
+    std::ranges::reverse(out);
+    return out;
 }
 
 Duration StepBook::back_to(std::int64_t steps) {
@@ -37,6 +52,7 @@ Duration StepBook::back_to(std::int64_t steps) {
     Duration time{};
     open_.take_newest(lost, [&](const OpenSteps<Workers>::Done& done) {
         time += done.time();
+        if (done.by.earlier) count_kept(done, -1);
         ledger_.book(Category::lost_work, done.by.gpus, done.time());
         replica_steps_missing_ -= done.steps * done.by.replicas_missing;
     });

@@ -100,7 +100,8 @@ struct StepCounts {
 struct Workers {
     std::int64_t gpus = 0;
     std::int64_t replicas_missing = 0;
-    Duration slowed{};  // of each step: waiting for slow parts
+    Duration slowed{};     // of each step: waiting for slow parts
+    bool earlier = false;  // in a campaign before this one, which has booked them as kept
     bool operator==(const Workers&) const = default;
 };
 
@@ -118,6 +119,8 @@ class StepBook {
         replica_steps_missing_ += steps * by.replicas_missing;
     }
     void keep(std::int64_t steps);  // nothing takes the first so many away
+    // Of those after the first so many, which something may still take away.
+    std::vector<OpenSteps<Workers>::Done> after(std::int64_t steps) const;
     // Those after the first so many are lost: what they have taken.
     Duration back_to(std::int64_t steps);
     // So much of a step was done when the campaign ended.
@@ -125,6 +128,8 @@ class StepBook {
     const StepCounts& counts() const { return counts_; }
 
   private:
+    void count_kept(const OpenSteps<Workers>::Done& done, std::int64_t sign);
+
     Ledger& ledger_;
     std::int64_t done_ = 0;
     std::int64_t replica_steps_missing_ = 0;

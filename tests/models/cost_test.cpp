@@ -166,7 +166,9 @@ profile = "meta_rsc1"
     };
     CHECK(value(r, "phase_1_goodput") == value(first, "goodput"));
     const ReplicaResult second = run_replica(*s.phases[1].as, 1, false);
-    CHECK(value(r, "tokens") == value(first, "tokens") + value(second, "tokens"));
+    const double apart = value(first, "tokens") + value(second, "tokens");
+    CHECK(value(r, "tokens") < apart);  // what the stop found unsaved
+    CHECK(value(r, "tokens") == doctest::Approx(apart).epsilon(1e-3));
     CHECK(s.phases[0].as->seed == s.seed);
     CHECK(s.phases[1].as->seed == RandomStream(s.seed, 1, "phase").next_u64());
     CHECK(static_cast<double>(r.ledger.total()) * 1e-9 ==

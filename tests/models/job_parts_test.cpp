@@ -90,7 +90,7 @@ TEST_CASE("a job stops for its maintenance first, then for the stage that needs 
         stage.levels.push_back({.steps = 5, .step = step_of(1s)});
     }
     JobStages stages(spec);
-    stages.begin(Instant(0s));
+    stages.begin(Instant(0s), 0);
     CHECK(stages.steps_ahead(2) == 3);
     CHECK_FALSE(stages.look(5, Instant(5s)));
     stages.maintenance_due();
@@ -103,8 +103,9 @@ TEST_CASE("a job stops for its maintenance first, then for the stage that needs 
     CHECK(stages.stage().nodes == 2);
     CHECK_FALSE(stages.stop_planned());
     CHECK(stages.finished(10));
-    const std::vector<StageOutcome> outcome = stages.outcome(10, Instant(100s));
+    const std::vector<StageOutcome> outcome = stages.outcome(10, 7, Instant(100s));
     CHECK(outcome[0].wall == 65s);
     CHECK(outcome[1].wall == 35s);
     CHECK(outcome[1].kept.steps == 5);
+    CHECK(outcome[1].safe == 2);
 }

@@ -104,6 +104,39 @@ TEST_CASE("jobs that go on over two phases of the same cluster do what they do i
     }
 }
 
+TEST_CASE(
+    "jobs of two pods go on under Kubernetes and Kueue, and those that wait come in their order") {
+    const auto jobs = [](const std::string& scheduler, const std::string& phases) {
+        const Scenario s = load(fmt::format(R"([cluster]
+nodes = 8
+[scheduler]
+kind = "{}"
+[[jobs.kind]]
+name = "a"
+gpus = 16
+work = "20 h"
+count = 400
+rate = "40 /day"
+[run]
+duration = "30 day"
+{})",
+                                            scheduler, phases));
+        return run_replica(s, 0, false);
+    };
+    const std::string blocked = "kueue\"\nkueue = { wait_for_pods_ready = true }\n#\"";
+    const std::string later = "start = \"2026-06-01\"\nready = \"2026-06-11\"\n";
+    for (const std::string& scheduler :
+         {std::string("kubernetes"), std::string("kueue"), blocked}) {
+        INFO(scheduler);
+        const ReplicaResult once = jobs(scheduler, "");
+        CHECK(once.ledger.fraction(Category::productive) > 0.99);
+        const ReplicaResult twice = jobs(scheduler, two_phases);
+        CHECK(value(twice, "goodput") == doctest::Approx(value(once, "goodput")).epsilon(1e-3));
+        CHECK(value(twice, "jobs_completed") == value(once, "jobs_completed"));
+        CHECK(jobs(scheduler, later).ledger.fraction(Category::productive) > 0.99);
+    }
+}
+
 TEST_CASE("events and jobs of a campaign in phases have the names that they have in one") {
     struct Told {
         std::vector<std::string> over;  // as the log names them
@@ -232,6 +265,55 @@ node = 1
         one_job(two_phases + "stop = \"1 day\"\n", fmt::format(fmt::runtime(strike), "250 h")));
     REQUIRE(off.warnings.size() >= 1);
     CHECK(off.warnings.back().message.find("nothing is switched on") != std::string::npos);
+}
+
+TEST_CASE("what one job has not saved by the day of a phase is lost with its next failure") {
+    const auto strike = [](const char* at) {
+        return fmt::format("[[inject]]\nat = \"{}\"\ncause = \"gpu_hw\"\nnode = 1\n", at);
+    };
+    const std::string stages = R"([[job.stage]]
+name = "first"
+steps = 100000
+[[job.stage]]
+name = "second"
+parallel = { global_batch = 1024 }
+)";
+    const auto same = [&](const std::string& more) {
+        const ReplicaResult once = run_replica(load(one_job("", more)), 0, false);
+        const ReplicaResult twice = run_replica(load(one_job(two_phases, more)), 0, false);
+        for (const char* name : {"steps", "tokens", "goodput", "mfu", "step_time"}) {
+            INFO(name);
+            CHECK(value(twice, name) == doctest::Approx(value(once, name)).epsilon(2e-5));
+        }
+        CHECK(twice.ledger.total() == once.ledger.total());
+        CHECK(twice.ledger.fraction(Category::lost_work) ==
+              doctest::Approx(once.ledger.fraction(Category::lost_work)).epsilon(2e-4));
+        return twice;
+    };
+    for (const std::string& saves :
+         {std::string("[job.checkpoint]\nmode = \"none\"\n"),
+          std::string("[job.checkpoint]\ninterval = \"100 h\"\n"),
+          std::string("[job.checkpoint]\ninterval = \"50000 steps\"\n")}) {
+        for (const char* at : {"230 h", "241 h", "500 h"}) {
+            for (const std::string& more : {std::string(), stages}) {
+                INFO(saves, at, more);
+                const ReplicaResult r = same(saves + more + strike(at));
+                CHECK(r.ledger.booked(Category::lost_work) > 0);
+            }
+        }
+    }
+    // Twice as many steps to do, each half as long: what is lost is the same time.
+    const std::string none = "[job.checkpoint]\nmode = \"none\"\n" + strike("241 h");
+    const ReplicaResult lost = run_replica(
+        load(one_job(two_phases + "set = { job.parallel.global_batch = 256 }\n", none)), 0, false);
+    CHECK(lost.ledger.fraction(Category::lost_work) ==
+          doctest::Approx(241.0 / 720 * 8 / 9).epsilon(0.01));
+    // Where all is switched off, nothing is left of it.
+    const std::string off = two_phases + "stop = \"1 day\"\n";
+    const ReplicaResult stopped =
+        run_replica(load(one_job(off, "[job.checkpoint]\nmode = \"none\"\n")), 0, false);
+    CHECK(stopped.ledger.fraction(Category::lost_work) ==
+          doctest::Approx(240.0 / 720 * 8 / 9).epsilon(0.001));
 }
 
 TEST_CASE("stages and pauses go on over the day on which a phase begins") {

@@ -81,7 +81,7 @@ double number_of(const nlohmann::json& json) {
 RecordTexts texts_of(const StoredReplica& record) {
     RecordTexts out;
     out.metrics = json_list(record.metrics, [](std::string& to, const Metric& m) {
-        if (m.count < 0) {
+        if (m.plain) {
             append(to, m.value);
             return;
         }
