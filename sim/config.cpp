@@ -344,26 +344,37 @@ std::optional<Value> setting_value(const std::string& value, const std::string& 
     return leaf;
 }
 
-void set_member(Value& root, std::string_view path, Value leaf, const std::string& origin,
-                Diagnostics& diagnostics) {
+}  // namespace
+
+void put_value(Value& root, std::string_view path, Value leaf, const std::string& origin,
+               Diagnostics& diagnostics) {
+    const Position at = leaf.at;
+    const std::string place = at.file ? *at.file : origin;
+    const auto deep = static_cast<std::size_t>(std::ranges::count(path, '.'));
+    if (deep > depth_max) {
+        diagnostics.error(place, at, "",
+                          fmt::format("the key has {} dots, and {} is the most", deep, depth_max));
+        return;
+    }
     Value* table = &root;
     for (;;) {
         const std::size_t dot = path.find('.');
         const std::string key(path.substr(0, dot));
         if (key.empty()) {
-            diagnostics.error(origin, {}, "",
-                              "expected key.path=value; a name in the path is empty");
+            diagnostics.error(place, at, "", "a name in the path of the key is empty");
             return;
         }
         Value* found = table->kind == Value::Kind::array ? item(*table, key) : table->find(key);
         if (found == nullptr && table->kind == Value::Kind::array) {
             diagnostics.error(
-                origin, {}, key,
+                place, at, key,
                 fmt::format("the list has {} entries, counted from 0", table->items.size()));
             return;
         }
         if (found == nullptr) {
-            table->members.push_back({key, Value{}});
+            Value fresh;
+            fresh.at = at;
+            table->members.push_back({key, std::move(fresh)});
             found = &table->members.back().value;
         }
         if (dot == std::string_view::npos) {
@@ -371,15 +382,13 @@ void set_member(Value& root, std::string_view path, Value leaf, const std::strin
             return;
         }
         if (found->kind != Value::Kind::table && found->kind != Value::Kind::array) {
-            diagnostics.error(origin, {}, key, fmt::format("{} has no keys", found->describe()));
+            diagnostics.error(place, at, key, fmt::format("{} has no keys", found->describe()));
             return;
         }
         table = found;
         path.remove_prefix(dot + 1);
     }
 }
-
-}  // namespace
 
 void apply_setting(Document& document, std::string_view setting, Diagnostics& diagnostics) {
     const std::string origin = fmt::format("--set {}", setting);
@@ -389,19 +398,13 @@ void apply_setting(Document& document, std::string_view setting, Diagnostics& di
         return;
     }
     const std::string_view name = setting.substr(0, equals);
-    const auto deep = static_cast<std::size_t>(std::ranges::count(name, '.'));
-    if (deep > depth_max) {
-        diagnostics.error("--set", {}, "",
-                          fmt::format("the key has {} dots, and {} is the most", deep, depth_max));
-        return;
-    }
     if (visible(setting) != setting) {
         diagnostics.error(origin, {}, "", "control characters, or bytes that are not UTF-8");
         return;
     }
     std::optional<Value> leaf =
         setting_value(std::string(setting.substr(equals + 1)), origin, diagnostics);
-    if (leaf) set_member(document.root, name, std::move(*leaf), origin, diagnostics);
+    if (leaf) put_value(document.root, name, std::move(*leaf), origin, diagnostics);
 }
 
 // ---- numbers ----

@@ -96,6 +96,9 @@ std::string read_file(const std::string& path);
 // such and otherwise a plain string, so that --set job.checkpoint.interval="1 h" needs no inner
 // quotes. In a list of tables a number names one: window.traffic.0.bytes.
 void apply_setting(Document& document, std::string_view setting, Diagnostics& diagnostics);
+// The same for a value that is there, wherever it comes from: errors say `origin` and its own place.
+void put_value(Value& root, std::string_view path, Value leaf, const std::string& origin,
+               Diagnostics& diagnostics);
 
 // A value in the scenario that says of itself that it is an estimate, or a catalogue value that is
 // one: what an answer hangs on. Scaling one and running again shows how much.

@@ -39,23 +39,15 @@ Duration between(Day from, Day until) {
     return std::chrono::duration_cast<Duration>(until - from);
 }
 
-// Puts the keys of a table into another, by their whole paths: "cluster.nodes" and { cluster = { nodes } }.
-void put_into(Value& table, const std::string& path, const Value& value) {
-    const std::size_t dot = path.find('.');
-    const std::string key = path.substr(0, dot);
-    Value* there = table.find(key);
-    if (there == nullptr) {
-        Value fresh;
-        fresh.at = value.at;
-        table.members.push_back({key, fresh});
-        there = &table.members.back().value;
-    }
-    if (dot != std::string::npos) {
-        put_into(*there, path.substr(dot + 1), value);
-    } else if (value.kind == Value::Kind::table && !value.find("value")) {
-        for (const Member& member : value.members) put_into(*there, member.key, member.value);
+// Puts keys of a table into a scenario, by their whole paths: "cluster.nodes" and { cluster = { nodes } }.
+void put_into(Document& document, const std::string& path, const Value& value,
+              Diagnostics& diagnostics) {
+    if (value.kind == Value::Kind::table && !value.find("value")) {
+        for (const Member& member : value.members) {
+            put_into(document, path + "." + member.key, member.value, diagnostics);
+        }
     } else {
-        *there = value;
+        put_value(document.root, path, value, document.name, diagnostics);
     }
 }
 
@@ -329,9 +321,11 @@ Scenario load_phases(const Document& document, std::vector<PhaseSpec> phases,
     Document there = document;
     for (std::size_t k = 0; k < phases.size(); ++k) {
         const PhaseSpec& phase = phases[k];
+        Diagnostics diagnostics;
         for (const Member& member : phase.set.members) {
-            put_into(there.root, member.key, member.value);
+            put_into(there, member.key, member.value, diagnostics);
         }
+        diagnostics.raise_if_any();
         Scenario part;
         try {
             part = load_scenario(there, changes);
@@ -503,7 +497,8 @@ MetricList metrics_of(const Scenario& s, const std::vector<ReplicaResult>& parts
     const double days = seconds(out.simulated) / 86400;
     MetricList metrics;
     metrics.add("goodput", out.ledger.fraction(Category::productive));
-    metrics.add("ettr", ratio(sum("training_time"), seconds(out.simulated)));
+    const Duration there = out.simulated - s.phases[0].from;  // since the first nodes are
+    metrics.add("ettr", ratio(sum("training_time"), seconds(there)));
     add_use(s, parts, metrics);
     metrics.add("steps_per_day", sum("steps") / days);
     metrics.add("tokens_per_day", sum("tokens") / days);

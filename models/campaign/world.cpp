@@ -128,8 +128,8 @@ double WorldScenario::worth_of(const WorldJob& job) const {
 }
 
 WorldJobs draw_jobs(const WorldScenario& world, std::uint64_t seed, std::uint64_t replica,
-                    Duration until) {
-    WorldJobs out = draw_jobs(world.spec, world.sources, world.trace, seed, replica, until);
+                    Duration until, SourcesSoFar* so_far) {
+    WorldJobs out = draw_jobs(world.spec, world.sources, world.trace, seed, replica, until, so_far);
     if (world.power.work_factor > 1) {
         for (WorldJob& job : out.jobs) {
             if (job.timed) continue;

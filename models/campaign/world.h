@@ -57,6 +57,6 @@ std::shared_ptr<const WorldScenario> world_with_failures(const WorldScenario& wo
 
 // The jobs of a replica.
 WorldJobs draw_jobs(const WorldScenario& world, std::uint64_t seed, std::uint64_t replica,
-                    Duration until);
+                    Duration until, SourcesSoFar* so_far = nullptr);
 
 }  // namespace railyard

@@ -22,16 +22,19 @@ Duration work_on(const WorldJob& job, const WorldScenario& from, const WorldScen
 
 WorldPhases::WorldPhases(const Scenario& whole, std::int64_t index) : whole_(whole) {
     std::size_t groups = 0;
+    SourcesSoFar sent;
     for (std::size_t k = 0; k < whole.phases.size(); ++k) {
         const ScenarioPhase& phase = whole.phases[k];
         const bool last = k + 1 == whole.phases.size();
         groups = std::max(groups, world(k).spec.groups.size());
+        sent.since = k > 0 ? phase.from : Duration{};
+        const Duration until = last ? whole.duration : phase.until - Duration(1);
         const WorldJobs all =
-            draw_jobs(world(k), whole.seed, static_cast<std::uint64_t>(index), whole.duration);
+            draw_jobs(world(k), whole.seed, static_cast<std::uint64_t>(index), until, &sent);
         for (WorldJob job : all.jobs) {
             const Duration at = job.submit.time_since_epoch();
             if (k > 0 && at < phase.from) continue;
-            if (!last && at >= phase.until) break;
+            if (at > until) break;
             job.work = work_on(job, world(k), world(0));
             job.id = std::ssize(jobs_.jobs) + 1;
             jobs_.jobs.push_back(job);

@@ -90,14 +90,22 @@ void follow(const StreamShape& shape, JobSource& source) {
 
 WorldJobs draw_jobs(const WorldSpec& spec, std::span<const JobSource> sources,
                     const std::vector<WorldJob>& trace, std::uint64_t seed, std::uint64_t replica,
-                    Duration until) {
+                    Duration until, SourcesSoFar* so_far) {
     WorldJobs out{trace};
-    for (const JobSource& source : sources) {
+    SourcesSoFar all;
+    SourcesSoFar& part = so_far != nullptr ? *so_far : all;
+    part.sent.resize(sources.size());
+    for (std::size_t s = 0; s < sources.size(); ++s) {
+        const JobSource& source = sources[s];
         JobDraw draw(source, spec.kinds[source.like.kind].name, seed, replica);
-        for (std::int64_t i = 0; i < source.count; ++i) {
+        while (part.sent[s] < source.count) {
             WorldJob job = draw.next();
-            if (job.submit.time_since_epoch() > until) break;
+            const Duration submit = job.submit.time_since_epoch();
+            if (submit > until) break;
             heed_cancel();
+            if (submit < part.since && source.rate.per_second > 0) continue;
+            if (submit < part.since) break;  // they all have come
+            ++part.sent[s];
             out.jobs.push_back(job);
         }
     }

@@ -37,9 +37,16 @@ PublishedStream read_published_stream(Catalogue& catalogue, const std::string& n
 // Draws the source's jobs from it.
 void follow(const StreamShape& shape, JobSource& source);
 
+// A part of a campaign: the sources' jobs that come in it. Each source has sent some before, which count
+// towards its `count`.
+struct SourcesSoFar {
+    Duration since{};
+    std::vector<std::int64_t> sent;  // by source
+};
+
 // The jobs of a replica that are submitted before `until`, those of the trace among them, as they come.
 WorldJobs draw_jobs(const WorldSpec& spec, std::span<const JobSource> sources,
                     const std::vector<WorldJob>& trace, std::uint64_t seed, std::uint64_t replica,
-                    Duration until);
+                    Duration until, SourcesSoFar* so_far = nullptr);
 
 }  // namespace railyard

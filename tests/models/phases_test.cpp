@@ -246,6 +246,27 @@ TEST_CASE("what is switched off between phases is queued again and loses what it
     CHECK(value(gone, "jobs_cancelled") == 8);
 }
 
+TEST_CASE("keys of a phase reach into lists, and those that reach nothing are errors") {
+    const auto set = [](const std::string& keys) {
+        return load(stream("slurm", two_phases + "set = { " + keys + " }\n"));
+    };
+    const Scenario more = set("\"jobs.kind.0.rate\" = \"32 /day\"");
+    const ReplicaResult r = run_replica(more, 0, false);
+    const ReplicaResult same = run_replica(set(""), 0, false);
+    // As many as without, and sooner: those that came before count.
+    CHECK(value(r, "jobs") == 800);
+    CHECK(value(same, "jobs") == 800);
+    CHECK(value(r, "phase_1_jobs_completed") == value(same, "phase_1_jobs_completed"));
+    CHECK(value(r, "wait_mean") > value(same, "wait_mean") * 1.05);
+    CHECK_THROWS_WITH(set("\"jobs.kind.2.rate\" = \"32 /day\""),
+                      doctest::Contains("the list has 2 entries"));
+    CHECK_THROWS_WITH(set("\"jobs.kind.a.rate\" = \"32 /day\""),
+                      doctest::Contains("the list has 2 entries"));
+    CHECK_THROWS_WITH(set("\"cluster.nodes.0\" = 3"),
+                      doctest::Contains("the number 8 has no keys"));
+    CHECK_THROWS_WITH(set("\"cluster..nodes\" = 3"), doctest::Contains("is empty"));
+}
+
 TEST_CASE("a failure at a known time strikes in the phase that has it") {
     const std::string strike = R"([[inject]]
 at = "{}"
@@ -433,6 +454,13 @@ TEST_CASE("a faster cluster's phase counts with what it did in the use of both")
     const double mfu =
         (value(r, "phase_1_mfu_step") * 989.5 + value(r, "phase_2_mfu_step") * 2 * 2250.0) / peaks;
     CHECK(value(r, "mfu_step") == doctest::Approx(mfu).epsilon(0.01));
+}
+
+TEST_CASE("ETTR begins with the first nodes") {
+    const std::string later = "start = \"2026-06-01\"\nready = \"2026-06-11\"\n";
+    const ReplicaResult r = run_replica(load(one_job(later, "")), 0, false);
+    CHECK(value(r, "ettr") > 0.98);
+    CHECK(value(r, "ettr") * 20 * 86400 == doctest::Approx(value(r, "training_time")));
 }
 
 TEST_CASE("a campaign of phases ends when its job is done") {
