@@ -585,9 +585,23 @@ void ScenarioReader::read_step(Section& job) {
 
 // The kernels' times are those of GPUs without a power cap.
 void ScenarioReader::read_trace(Section& job) {
+    std::string measured_on = node_name_;
+    job.name("trace_node", measured_on, catalogue_->all_names("node"), "a node in the catalogue",
+             "The node whose GPU took the times in job.trace: on another GPU a kernel takes as "
+             "much longer as its num_ops and tensor_size say, or else its rate",
+             {.otherwise = "cluster.node"});
+    if (job.has("trace_node") && !job.has("trace") && !job.describing()) {
+        job.error("trace_node", "has no effect without job.trace");
+    }
     Gpu uncapped = s_.node.gpu;
     constexpr Duration second = std::chrono::seconds(1);
-    uncapped.sustained_fraction *= seconds(power_->slowed(second)) / seconds(second);
+    if (measured_on == node_name_) {
+        uncapped.sustained_fraction *= seconds(power_->slowed(second)) / seconds(second);
+    } else {
+        const StackKernels kernels = uncapped;
+        uncapped = read_node(*catalogue_, measured_on).gpu;
+        static_cast<StackKernels&>(uncapped) = kernels;
+    }
     s_.trace = read_step_trace(job, values_, s_.node, s_.job.gpus(), uncapped);
     if (s_.trace && given_step_) {
         job.error("trace", "job.step.time is given too: one of the two is the step",

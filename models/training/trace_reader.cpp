@@ -7,12 +7,14 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -110,6 +112,19 @@ double amount_of(const RankTrace& trace, const chakra::Node& node, const char* n
         refuse(trace, node, fmt::format("expected {} of 0 or more, found {}", name, amount));
     }
     return amount;
+}
+
+// What this reads must be what it can read: nothing else stands for what is not there.
+void check_attributes(const RankTrace& trace, const chakra::Node& node) {
+    for (const char* name : {"is_cpu_op", "num_ops", "tensor_size", "comm_type", "comm_size",
+                             "comm_src", "comm_dst", "comm_tag"}) {
+        if (attribute(node, name) == nullptr || number_of(node, name)) continue;
+        refuse(trace, node, fmt::format("expected a number for {}", name));
+    }
+    const chakra::AttributeProto* group = attribute(node, "pg_name");
+    if (group != nullptr && group->value_case() != chakra::AttributeProto::kStringVal) {
+        refuse(trace, node, "expected a text for pg_name");
+    }
 }
 
 bool on_host(const chakra::Node& node) {
@@ -235,7 +250,16 @@ TraceFiles files_in(const std::string& path, std::int64_t gpus) {
 Groups read_groups(const std::string& file) {
     Groups out;
     if (file.empty()) return out;
-    const auto json = nlohmann::json::parse(bytes_of(file), nullptr, false);
+    std::set<std::string> names;
+    const auto once = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
+        if (event != nlohmann::json::parse_event_t::key || depth != 1) return true;
+        const auto name = parsed.get<std::string>();
+        if (!names.insert(name).second) {
+            refuse(file, fmt::format("the group '{}' is there twice", visible(name)));
+        }
+        return true;
+    };
+    const auto json = nlohmann::json::parse(bytes_of(file), once, false);
     if (!json.is_object()) {
         refuse(file, "expected groups and their ranks in JSON", "{\"tp\": [0, 1]}");
     }
@@ -337,8 +361,18 @@ void TraceBuilder::compute(const NodeAt& at) {
 
 // Ranks that are a stride apart, as a plan's are.
 TraceMessage TraceBuilder::shape_of(const NodeAt& at, const std::string& name) const {
-    if (name.empty()) return {.stride = 1, .ranks = gpus_};
     const chakra::Node& n = node(at);
+    if (name.empty()) {
+        const chakra::AttributeProto* dims = attribute(n, "involved_dim");
+        if (dims != nullptr &&
+            !std::ranges::all_of(dims->bool_list_val().values(), std::identity{})) {
+            refuse(trace(at), n,
+                   "involved_dim leaves out dimensions of a network, and no pg_name says which "
+                   "ranks talk",
+                   "a group for each dimension: pg_name, and its ranks in groups.json");
+        }
+        return {.stride = 1, .ranks = gpus_};
+    }
     const auto found = groups_.find(name);
     if (found == groups_.end()) {
         refuse(trace(at), n,
@@ -518,6 +552,7 @@ void TraceBuilder::transfers(const Channel& channel) {
 
 void TraceBuilder::sort_node(const NodeAt& at) {
     const chakra::Node& n = node(at);
+    check_attributes(trace(at), n);
     switch (n.type()) {
         case chakra::METADATA_NODE:
             add({}, at);

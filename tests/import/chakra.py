@@ -63,7 +63,10 @@ def field(number, value):
 
 
 def attribute(name, value):
-    """Bools are field 27, int64 9, doubles 3, texts 29; members of a oneof are written though they are 0."""
+    """Bools are field 27, lists of them 28, int64 9, doubles 3, texts 29; members of a oneof are written though they are 0."""
+    if isinstance(value, list):
+        values = b"".join(varint(v) for v in value)
+        return field(1, name) + varint(28 << 3 | 2) + varint(len(values) + 2) + field(1, values)
     if isinstance(value, bool):
         return field(1, name) + varint(27 << 3) + varint(value)
     if isinstance(value, int):
@@ -255,6 +258,13 @@ def in_a_job(t):
         (t.folder / "k.toml").write_text(SCENARIO + f'trace = "t/s.0.et"\n{key}\n')
         code, out = t.run("run", "k.toml")
         assert code == 2 and said in out, out
+    step = json.loads(t.run("run", "j.toml", "--json")[1])
+    (t.folder / "k.toml").write_text(SCENARIO + 'trace = "t/s.0.et"\ntrace_node = "dgx_b200"\n')
+    older = json.loads(t.run("run", "k.toml", "--json")[1])
+    ratio = older["ledger"]["exposed_communication"] / older["ledger"]["productive"]
+    assert ratio < 0.7 * step["ledger"]["exposed_communication"] / step["ledger"]["productive"], ratio
+    every = t.alike(node(1, COLL, involved_dim=[True, True], comm_type=ALL_REDUCE, comm_size=10 ** 10, **KERNEL))
+    near("all dimensions are all ranks", every, t.alike(node(1, COLL, comm_type=ALL_REDUCE, comm_size=10 ** 10, **KERNEL)))
     (t.folder / "k.toml").write_text(SCENARIO + 'model = "llama3_8b"\nparallel.tensor = 8\nparallel.jitter = 0.01\n'
                                      'software = "megatron_lm"\ntrace = "t/s.0.et"\n'
                                      '[[cluster.fault]]\npart = "hbm"\nspeed = 0.5\n')
@@ -308,6 +318,11 @@ def refused(t):
         ("its kind or its size differs from that of rank 0, node 3", sizes, None),
         ("node 1 'n1': collective 2 of its group: rank 7 has 1", fewer, None),
         ("it depends on itself, by way of others", knot, None),
+        ("takes no time", trace(node(1, COLL, **{**reduce, "comm_size": 0})), None),
+        ("expected a text for pg_name", trace(node(0, COLL, pg_name=3, **reduce)), None),
+        ("expected a number for is_cpu_op", trace(node(0, COMP, (), 5, is_cpu_op="no")), None),
+        ("involved_dim leaves out dimensions", trace(node(0, COLL, involved_dim=[True, False], **reduce)), None),
+        ("the group 'tp' is there twice", one, '{"tp": [0, 1], "tp": [0, 2]}'),
     ]
     for said, ranks, groups in cases:
         found = t.replay(ranks, groups)

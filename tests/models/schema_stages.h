@@ -82,6 +82,8 @@ inline const std::map<std::string, Knob> stage_knobs = {
     {"run.start", {{}, {}, "2026-06-01", "2026-06-02", phased}},
     {"run.ready", {{"run.ready=\"2026-06-05\""}, {}, {}, {}, phased}},
     {"job.trace", {{"job.trace=" RAILYARD_ROOT "/tests/models/step.0.et"}}},
+    {"job.trace_node",
+     {{"job.trace=" RAILYARD_ROOT "/tests/models/step.0.et", "job.trace_node=dgx_b200"}}},
     {"job.stage",
      {{}, {}, "[[job.stage]]\nuntil = \"5 day\"\nparallel = { zero = 0 }\n", "", staged}},
     {"job.pause",

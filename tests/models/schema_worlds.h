@@ -237,7 +237,7 @@ inline std::pair<Tried, Tried> in_one_job(const std::string& key, const Knob& kn
     Tried first{knob.base.empty() ? base : knob.base};
     if (knob.base.empty() && tier) first.text += tiers;
     std::string& text = first.text;
-    const bool is_step = key == "job.step.time" || key == "job.trace";
+    const bool is_step = key == "job.step.time" || key.starts_with("job.trace");
     const bool of_step = is_step || key == "job.model" || key.starts_with("job.parallel");
     if (kind == Step::plain && !of_step) {
         const std::size_t at = text.find("[job.parallel]");
