@@ -76,6 +76,40 @@ TEST_CASE("a verdict that no end of a range turns survives") {
     CHECK(found.survives());
 }
 
+TEST_CASE("the luck of a few replicas turns no verdict") {
+    // A store that is a little faster is better however often nodes fail.
+    const auto turning = [](int seed, std::int64_t replicas) {
+        std::string text = stalls + R"([failures]
+[[failures.cause]]
+name = "crash"
+remedy = "restart"
+[failures.cause.rate_per_node]
+value = "0.2 /day"
+class = "estimate"
+source = "us"
+low = "0.05 /day"
+high = "1 /day"
+)";
+        text.replace(text.find("replicas = 1"), 12, "seed = " + std::to_string(seed));
+        text.erase(text.find("class = \"estimate\""), text.find("[failures]") - text.find("class"));
+        const ScenarioChanges faster{.settings = {"storage.server_write_bandwidth=10.01 GB/s"}};
+        TrialOptions options = options_of(text);
+        options.replicas = replicas;
+        return verdict_estimates(options, {"a", text, "a.toml", {}}, {"b", text, "b.toml", faster},
+                                 {"goodput", Better::higher, stalled(10.01) - stalled(10), true})
+            .turning()
+            .size();
+    };
+    std::size_t by_few = 0;
+    std::size_t by_all = 0;
+    for (int seed = 1; seed <= 12; ++seed) {
+        by_few += turning(seed, 4);
+        by_all += turning(seed, 60);
+    }
+    CHECK(by_few > 0);
+    CHECK(by_all == 0);
+}
+
 TEST_CASE("one design's answer changes by the closed form at both ends") {
     const VerdictEstimates found =
         answer_estimates(options_of(stalls), {"a", stalls, "a.toml", {}}, "goodput");

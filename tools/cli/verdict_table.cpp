@@ -26,13 +26,16 @@ void print_table(const VerdictEstimates& found, const char* title, const std::st
     for (std::size_t i = 0; i < found.moving.size(); ++i) {
         const EstimateEnds& e = found.moving[i];
         const bool turns = e.turns(found.judged.difference);
-        if (i >= shown_at_least && !turns) continue;
+        const bool may_turn = e.may_turn(found.judged.difference);
+        if (i >= shown_at_least && !turns && !may_turn) continue;
         table.add(
             {e.input.name(), e.input.value(),
              fmt::format("{} to {}{}", e.input.at(0), e.input.at(1),
                          e.input.range_given() ? "" : " *"),
              fmt::format("{} to {}", end_text(found.judged, e.low), end_text(found.judged, e.high)),
-             turns ? coloured("turns it", Colour::yellow) : ""});
+             turns      ? coloured("turns it", Colour::yellow)
+             : may_turn ? "undecided there"
+                        : ""});
     }
     fmt::print("\n{}", table.text());
 }
@@ -64,6 +67,11 @@ void print_verdict_estimates(const VerdictEstimates& found, const std::string& f
                    coloured("the verdict does not survive them", Colour::yellow),
                    turns == 1 ? "one of them" : fmt::format("each of {} of them", turns), loser,
                    winner);
+    } else if (const std::size_t open = found.may_turn(); open > 0) {
+        fmt::print(
+            "  {}; {} is worse at no end, but at an end of {} too few replicas tell the "
+            "two apart\n",
+            read, winner, open == 1 ? "one of them" : fmt::format("{} of them", open));
     } else {
         fmt::print("  {}; {} stays better at both ends of each{}\n", read, winner,
                    judged.decided ? "" : ", by a mean that is not settled");
@@ -90,7 +98,8 @@ Json verdict_estimates_json(const VerdictEstimates& found, const std::string& fi
                           {"range_given", e.input.range_given()},
                           {"difference_at_low", json_number(e.low)},
                           {"difference_at_high", json_number(e.high)},
-                          {"turns", e.turns(found.judged.difference)}});
+                          {"turns", e.turns(found.judged.difference)},
+                          {"undecided", e.may_turn(found.judged.difference)}});
     }
     return {{"a", first},
             {"b", second},

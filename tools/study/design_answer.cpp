@@ -309,7 +309,7 @@ void Answerer::find_turning() {
     const double difference = q_.objective.inverse ? scale / pairs.mean_b - scale / pairs.mean_a
                                                    : pairs.difference / scale;
     const VerdictEstimates found =
-        verdict_estimates(trials(replicas_of_campaigns, "estimates"), judged(0), judged(1),
+        verdict_estimates(trials(0, "estimates"), judged(0), judged(1),
                           {q_.objective.metric, better_of(q_.objective.metric), difference,
                            pairs.verdict != Verdict::undecided});
     out_.interrupted |= found.interrupted;

@@ -127,7 +127,16 @@ double EstimateEnds::swing(double as_is) const {
 }
 
 bool EstimateEnds::turns(double as_is) const {
-    return turned(as_is, low) || turned(as_is, high);
+    return (low_told && turned(as_is, low)) || (high_told && turned(as_is, high));
+}
+
+bool EstimateEnds::may_turn(double as_is) const {
+    return !turns(as_is) && (turned(as_is, low) || turned(as_is, high));
+}
+
+std::size_t VerdictEstimates::may_turn() const {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        moving, [&](const EstimateEnds& ends) { return ends.may_turn(judged.difference); }));
 }
 
 std::vector<std::string> VerdictEstimates::turning() const {
@@ -152,6 +161,40 @@ std::vector<UncertainInput> uncertain_inputs(const Scenario& scenario, const std
 }
 
 namespace {
+
+std::vector<UncertainInput> chosen(const std::vector<UncertainInput>& inputs,
+                                   const std::vector<std::string>& names) {
+    std::vector<UncertainInput> out;
+    for (const UncertainInput& input : inputs) {
+        if (std::ranges::find(names, input.name()) != names.end()) out.push_back(input);
+    }
+    return out;
+}
+
+// A design as it is, and at both ends of some inputs.
+class TrialsAtEnds {
+  public:
+    TrialsAtEnds(std::int64_t replicas, const TrialOptions& like, const JudgedDesign& design,
+                 const std::string& metric, const std::vector<UncertainInput>& inputs)
+        : trials_(trials_at_ends(replicas, like, design, {metric}, inputs)) {
+        for (std::size_t i = 0; i < inputs.size(); ++i) low_of_[inputs[i].name()] = 2 * i + 1;
+    }
+    // As it is where it does not read the input; nothing after Ctrl-C.
+    const std::optional<Trial>& at(const std::string& input, bool high) const {
+        const auto found = low_of_.find(input);
+        return trials_[found == low_of_.end() ? 0 : found->second + (high ? 1 : 0)];
+    }
+
+  private:
+    std::vector<std::optional<Trial>> trials_;
+    std::map<std::string, std::size_t> low_of_;
+};
+
+PairedComparison at_typical_prices(const Trial& a, const Trial& b, Better better) {
+    const std::size_t pairs = std::min(a.values[0].size(), b.values[0].size());
+    return compare_paired(std::span(a.values[0]).first(pairs), std::span(b.values[0]).first(pairs),
+                          better, 0.95, dealt_over(pairs, draws_of_pairs(a.draws, b.draws)));
+}
 
 VerdictEstimates between(const DesignMeans& a, const DesignMeans& b, const Judgement& judged) {
     VerdictEstimates out;
@@ -189,8 +232,29 @@ VerdictEstimates between(const DesignMeans& a, const DesignMeans& b, const Judge
 
 VerdictEstimates verdict_estimates(const TrialOptions& like, const JudgedDesign& first,
                                    const JudgedDesign& second, const Judgement& judged) {
-    return between(means_of(like, first, judged.metric), means_of(like, second, judged.metric),
-                   judged);
+    const DesignMeans a = means_of(like, first, judged.metric);
+    const DesignMeans b = means_of(like, second, judged.metric);
+    VerdictEstimates out = between(a, b, judged);
+    const std::int64_t all = like.replicas > 0 ? like.replicas : scenario_of(first).replicas;
+    if (out.survives() || out.interrupted || all <= replicas_enough) return out;
+    const std::vector<std::string> turning = out.turning();
+    const TrialsAtEnds of_a(all, like, first, judged.metric, chosen(a.inputs, turning));
+    const TrialsAtEnds of_b(all, like, second, judged.metric, chosen(b.inputs, turning));
+    for (EstimateEnds& ends : out.moving) {
+        if (!ends.turns(judged.difference)) continue;
+        const auto look = [&](bool high, std::optional<double>& difference, bool& told) {
+            const std::optional<Trial>& at_a = of_a.at(ends.input.name(), high);
+            const std::optional<Trial>& at_b = of_b.at(ends.input.name(), high);
+            out.interrupted |= !at_a || !at_b;
+            if (!at_a || !at_b || !at_a->possible() || !at_b->possible()) return;
+            const PairedComparison pairs = at_typical_prices(*at_a, *at_b, judged.better);
+            difference = pairs.difference;
+            told = pairs.verdict != Verdict::undecided;
+        };
+        look(false, ends.low, ends.low_told);
+        look(true, ends.high, ends.high_told);
+    }
+    return out;
 }
 
 VerdictEstimates answer_estimates(const TrialOptions& like, const JudgedDesign& design,

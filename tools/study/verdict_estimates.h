@@ -34,9 +34,14 @@ struct EstimateEnds {
     UncertainInput input;
     std::optional<double> low;  // none: that end makes no possible design
     std::optional<double> high;
+    // Enough replicas have been looked at to tell the two designs apart at this end.
+    bool low_told = true;
+    bool high_told = true;
     double swing(double as_is) const;
     // The other design is better at one of the ends.
     bool turns(double as_is) const;
+    // It seems to be, by a mean of which luck leaves the sign open.
+    bool may_turn(double as_is) const;
 };
 
 struct VerdictEstimates {
@@ -48,12 +53,14 @@ struct VerdictEstimates {
 
     std::vector<std::string> turning() const;  // names
     bool survives() const { return turning().empty(); }
+    std::size_t may_turn() const;  // how many of those that do not turn it
 };
 
 // What is uncertain in a scenario: its estimates, and its prices where money is judged.
 std::vector<UncertainInput> uncertain_inputs(const Scenario& scenario, const std::string& metric);
 
-// `like` has threads, replicas at most (a few tell ends apart on the same random numbers) and what cancels.
+// `like` has threads, replicas at most and what cancels. A few replicas tell which ends move the difference, on
+// the same random numbers; where one seems to turn it, all of them say whether it does.
 VerdictEstimates verdict_estimates(const TrialOptions& like, const JudgedDesign& first,
                                    const JudgedDesign& second, const Judgement& judged);
 // What one design's own metric changes by at either end of each estimate.
