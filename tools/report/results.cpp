@@ -305,17 +305,21 @@ Json Reader::scenarios() {
     return out;
 }
 
-// Scenarios of the newest run: all points if they are few, else the best and the worst.
+// Scenarios of the newest run: all points if they are few, else the best and the worst of a sweep, by the metric
+// that decides there.
 std::vector<FeaturedPoint> Reader::featured(std::size_t count) {
+    const std::int64_t run = db_.integer("SELECT max(run) FROM runs").value_or(0);
+    const auto by = deciding_metric(run, db_);
+    const bool highest = !by || by->better == Better::higher;
     std::vector<FeaturedPoint> all;
     db_.query(
         "SELECT p.point, s.file, s.toml, p.settings, p.version, coalesce(r.outcome, '') "
         "FROM run_points rp JOIN points p ON p.point = rp.point JOIN scenarios s ON s.scenario = "
         "p.scenario LEFT JOIN replicas r ON r.point = p.point AND r.replica = 0 LEFT JOIN "
-        "point_metrics g ON g.point = p.point AND g.name = 'goodput' "
-        "WHERE rp.run = (SELECT max(run) FROM runs) AND p.status NOT IN ('impossible', 'failed') "
-        "ORDER BY CASE WHEN (SELECT kind FROM runs WHERE run = rp.run) = 'sweep' THEN -g.mean END, "
-        "rp.position",
+        "point_metrics g ON g.point = p.point AND g.name = ? "
+        "WHERE rp.run = ? AND p.status NOT IN ('impossible', 'failed') "
+        "ORDER BY CASE WHEN (SELECT kind FROM runs WHERE run = rp.run) = 'sweep' THEN "
+        "coalesce(? * g.mean, 1e300) END, rp.position",
         [&](const Row& row) {
             FeaturedPoint point;
             point.index = static_cast<std::int64_t>(places_.at(row.integer(0)));
@@ -325,7 +329,8 @@ std::vector<FeaturedPoint> Reader::featured(std::size_t count) {
             point.version = row.text(4);
             point.outcome = row.text(5);
             all.push_back(std::move(point));
-        });
+        },
+        std::string(by ? by->metric : "goodput"), run, highest ? -1.0 : 1.0);
     if (all.size() > count && count > 1) std::swap(all[count - 1], all.back());
     all.resize(std::min(all.size(), count));
     return all;

@@ -232,6 +232,6 @@ export function explorer(data, run) {
   const [best] = ranked(data, run);
   if (!best) return null; // the metrics are of other runs
   const known = quantities(data, run);
-  return section("explorer", ["Sweep explorer", "Explorer"], `${run.points.length.toLocaleString("en")} points over ${run.axes.map((a) => a.key).join(", ")}. Best goodput: ${nameOf(run, best.at)}.`,
+  return section("explorer", ["Sweep explorer", "Explorer"], `${run.points.length.toLocaleString("en")} points over ${run.axes.map((a) => a.key).join(", ")}. Best by ${metricTitle(run.decided_by?.metric ?? "goodput")}: ${nameOf(run, best.at)}.`,
     heatPart(data, run, known), paretoPart(data, run, known), parallelPart(data, run, known));
 }

@@ -46,6 +46,9 @@ export function estimates(data, run) {
 
 export function provenance(data, run) {
   const fact = (name, text) => (text === null || text === "" || text === undefined ? [] : [h("dt", {}, name), h("dd", {}, text)]);
+  // Replicas that an earlier run of the same point left in the database count.
+  const most = Math.max(0, ...run.points.map((p) => data.points.replicas(p) ?? 0));
+  const had = most > run.replicas_wanted ? `; the database had up to ${most.toLocaleString("en")} of one, and all of them count` : "";
   const digest = run.digest || (run.points.length === 1 ? data.points.digest[run.points[0]] : "");
   return section("provenance", ["Where this comes from", "Origin"], "The same scenario, seed and version give the same bytes, at any number of threads.",
     h("dl", { class: "facts" },
@@ -53,7 +56,7 @@ export function provenance(data, run) {
       fact("run", `${run.run} (${run.kind}, ${run.status}), ${run.file}`),
       fact("simulated by", `railyard ${run.version}; this page by railyard ${data.version}`),
       fact("seed", String(run.seed)),
-      fact("replicas wanted", `${run.replicas_wanted} of each of ${run.points_wanted.toLocaleString("en")} points`),
+      fact("replicas wanted", `${run.replicas_wanted} of each of ${run.points_wanted.toLocaleString("en")} points${had}`),
       fact("digest", digest), fact("trajectory", run.trajectory),
       fact("CPU time", run.cpu_s === null ? "" : `${run.cpu_s.toPrecision(3)} s`),
       fact("left out of this page", data.left_out.join(", "))),

@@ -25,8 +25,10 @@ const metricOf = (data, c) => data.metrics.get(c.metric) ?? { name: c.metric, un
 function compared(data, run, c, decides) {
   const metric = metricOf(data, c);
   const [a, b] = [nameOf(run, c.a), nameOf(run, c.b)];
-  const size = difference(metric, c.difference);
-  const interval = c.low === null ? "" : `${confidence(c)} interval ${difference(metric, c.low)} to ${difference(metric, c.high)}, `;
+  // A verdict for the first design is told as its gain, with the interval turned round likewise.
+  const [change, low, high] = c.verdict === "a" ? [-c.difference, -c.high, -c.low] : [c.difference, c.low, c.high];
+  const size = difference(metric, change);
+  const interval = c.low === null ? "" : `${confidence(c)} interval ${difference(metric, low)} to ${difference(metric, high)}, `;
   const pairs = `${interval}${c.pairs} pairs of replicas on the same random numbers`;
   const what = metricTitle(c.metric);
   if (c.verdict === "undecided") {
@@ -37,8 +39,7 @@ function compared(data, run, c, decides) {
     return h("li", {}, `${what}: “${a}” and “${b}” give the same.`, h("small", {}, pairs));
   }
   const [winner, loser] = c.verdict === "b" ? [b, a] : [a, b];
-  const gain = difference(metric, c.verdict === "b" ? c.difference : -c.difference);
-  const said = decides ? `choose “${winner}”, ${gain} against “${loser}”.` : `“${winner}” is better, ${gain} against “${loser}”.`;
+  const said = decides ? `choose “${winner}”, ${size} against “${loser}”.` : `“${winner}” is better, ${size} against “${loser}”.`;
   return h("li", { class: decides ? "good" : "" }, `${what}: ${said}`, h("small", {}, `difference ${size}, ${pairs}`));
 }
 
@@ -121,12 +122,28 @@ function survival(data, run) {
   const of = data.verdict_estimates;
   if (!of || of.run !== run.run) return [];
   const turning = of.moving.filter((e) => e.turns).map((e) => e.name);
+  const undecided = of.moving.filter((e) => e.undecided).map((e) => e.name);
   const [best, second] = [nameOf(run, of.best), nameOf(run, of.second)];
   const read = `${of.estimates_read} estimates were read, ${of.moving.length} of them move the difference; one without a range is tried at ${of.default_range[0]} and ${of.default_range[1]} times its value.`;
   const said = turning.length === 0
-    ? `“${best}” stays better than “${second}” at both ends of each estimate that was read${of.decided ? "" : ", by a mean that is not settled"}.`
+    ? undecided.length > 0
+      ? `“${second}” is better than “${best}” at no end of an estimate that was read, but at an end of ${listed(undecided)} too few replicas tell the two apart.`
+      : `“${best}” stays better than “${second}” at both ends of each estimate that was read${of.decided ? "" : ", by a mean that is not settled"}.`
     : `At an end of ${listed(turning)} “${second}” is better than “${best}”: the verdict does not survive ${turning.length === 1 ? "it" : "them"}.`;
   return [h("li", { class: turning.length === 0 ? "good" : "open" }, said, h("small", {}, read))];
+}
+
+// How far an unfinished run has come: points that are done, and those of which some replicas are.
+function progressOf(data, run) {
+  const open = run.points.filter((p) => data.points.status[p] === "open");
+  const begun = open.filter((p) => data.points.replicas(p) > 0);
+  const done = `${run.points.length - open.length} of ${run.points.length} points are done`;
+  if (begun.length === 0) return open.length === run.points.length ? `${done}. The same command goes on with it.` : `${done}, and what follows is of those.`;
+  const replicas = begun.reduce((sum, p) => sum + data.points.replicas(p), 0);
+  const wanted = begun.length * run.replicas_wanted;
+  const part = `${replicas.toLocaleString("en")} of ${wanted.toLocaleString("en")} replicas`;
+  if (run.points.length === 1) return `${part} are done, and what follows is of those.`;
+  return `${done}, ${begun.length} more in part (${part}), and what follows is of those.`;
 }
 
 export function verdicts(data, run) {
@@ -139,8 +156,7 @@ export function verdicts(data, run) {
   const impossible = run.points.filter((p) => data.points.status[p] === "impossible").length;
   if (impossible > 0) items.push(h("li", { class: "bad" }, `${impossible} of ${run.points.length} points are impossible designs; the table of points says why.`));
   if (!["complete", "impossible"].includes(run.status)) {
-    const done = run.points.filter((p) => data.points.status[p] !== "open").length;
-    items.push(h("li", { class: "open" }, `This run is ${run.status === "running" ? "not finished" : run.status}: ${done} of ${run.points.length} points are done, and what follows is of those.`));
+    items.push(h("li", { class: "open" }, `This run is ${run.status === "running" ? "not finished" : run.status}: ${progressOf(data, run)}`));
   }
   return h("ul", { class: "verdicts" }, items);
 }
