@@ -11,7 +11,9 @@ a terminal), and reads its database. The tables are described in tools/README.md
 `results.sql(...)` away.
 """
 
+import difflib
 import json
+import math
 import os
 import pathlib
 import pty
@@ -22,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import tomllib
 
 import pandas as pd
 
@@ -108,7 +111,12 @@ def railyard(*arguments, partial=False):
     line, kept = ProgressLine(), []
     reader = threading.Thread(target=read_messages, args=(screen, line, kept))
     try:
-        running = subprocess.Popen([program(), *arguments], stdout=subprocess.PIPE, stderr=terminal, text=True)
+        # In a session of its own: Ctrl-C reaches it once, by the signal below.
+        running = subprocess.Popen([program(), *arguments], stdout=subprocess.PIPE, stderr=terminal, text=True,
+                                   start_new_session=True)
+    except OSError as error:
+        os.close(screen)
+        raise FileNotFoundError(f"{program()} is no program that runs ({error.strerror}): $RAILYARD names it") from error
     finally:
         os.close(terminal)
     reader.start()
@@ -127,13 +135,33 @@ def railyard(*arguments, partial=False):
     return printed
 
 
-def toml_value(value):
-    """A key's value as --set takes it: texts as they are, the rest as TOML."""
+def toml(value):
+    """A value in TOML: texts, numbers, times, lists and tables, those of numpy and pandas among them."""
+    if isinstance(value, pd.Timedelta):
+        return json.dumps(f"{value.total_seconds()} s")
+    if hasattr(value, "tolist"):  # numpy
+        value = value.tolist()
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, (list, tuple)):
-        return json.dumps(list(value))
-    return str(value)
+    if isinstance(value, (list, tuple, range)):
+        return f"[{', '.join(toml(v) for v in value)}]"
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{json.dumps(str(k), ensure_ascii=False)} = {toml(v)}' for k, v in value.items())} }}"
+    if isinstance(value, (str, os.PathLike)):
+        return json.dumps(str(value), ensure_ascii=False)
+    if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
+        return repr(value)
+    raise TypeError(f"{value!r} is no value of a scenario: a text, a number, True or False, a time, a list or a table")
+
+
+def setting_value(value):
+    """The same as --set takes it, where a text that reads as TOML is that: "20" is a number, as in a shell."""
+    try:
+        if isinstance(value, str) and list(tomllib.loads(f"v = {value}")) == ["v"]:
+            return value
+    except tomllib.TOMLDecodeError:
+        pass
+    return toml(value)
 
 
 class Scenario:
@@ -150,7 +178,7 @@ class Scenario:
 
     def set(self, key, value):
         """This scenario with one key changed: set("job.checkpoint.interval", "1 h")."""
-        return Scenario(self.path, (*self.settings, f"{key}={toml_value(value)}"))
+        return Scenario(self.path, (*self.settings, f"{key}={setting_value(value)}"))
 
     def options(self):
         return [part for setting in self.settings for part in ("--set", setting)]
@@ -172,6 +200,8 @@ class Scenario:
 
         Others are changes of the same file: base.compare(base.set(...), base.set(...)).
         """
+        if not others:
+            raise ValueError("compare takes one other design or more: base.compare(base.set(...))")
         db = database(db)
         arms = [f"--arm={position}: {'; '.join(arm.settings[len(self.settings):])}"
                 for position, arm in enumerate(others, 1)]
@@ -183,18 +213,35 @@ class Scenario:
         railyard("compare", self.path, *self.options(), *arms, "--db", db, *more, partial=True)
         return Results(db)
 
-    def sweep(self, axes, db=None, *, design="cartesian", replicas=20):
-        """Every point of `axes`: {key: values}; a Results whose axes() says where each point lies."""
+    def sweep(self, axes, db=None, *, design="cartesian", replicas=None):
+        """Every point of `axes`: {key: values}; a Results whose axes() says where each point lies.
+
+        `replicas` of each point: as many as set("run.replicas", ...) says, or else 20.
+        """
+        for key, values in axes.items():
+            if isinstance(values, (str, dict)) or not hasattr(values, "__iter__"):
+                raise TypeError(f"{key}: expected a list of values, found {values!r}")
+        set_here = [s.partition("=")[2] for s in self.settings if s.startswith("run.replicas=")]
+        replicas = replicas if replicas is not None else (set_here or [20])[-1]
         db = database(db)
         with tempfile.TemporaryDirectory() as folder:
             study = pathlib.Path(folder) / "study.toml"
-            lines = ["[sweep]", f"scenario = {json.dumps(str(self.path))}", f"design = {json.dumps(design)}",
+            lines = ["[sweep]", f"scenario = {toml(self.path)}", f"design = {toml(design)}",
                      f"replicas = {replicas}"]
             for key, values in axes.items():
-                lines += ["[[sweep.axis]]", f"key = {json.dumps(key)}", f"values = {json.dumps(list(values))}"]
+                lines += ["[[sweep.axis]]", f"key = {toml(key)}", f"values = {toml(list(values))}"]
             study.write_text("\n".join(lines) + "\n")
             railyard("sweep", study, *self.options(), "--db", db, partial=True)
         return Results(db)
+
+
+def text_of(value):
+    """A setting's value as a database has it, texts without their quotes."""
+    try:
+        text = json.loads(value)
+    except ValueError:
+        return value
+    return text if isinstance(text, str) else value
 
 
 def database(path=None):
@@ -216,7 +263,10 @@ class Results:
         if not pathlib.Path(path).exists():
             raise FileNotFoundError(path)
         self.db = sqlite3.connect(f"{pathlib.Path(path).resolve().as_uri()}?mode=ro", uri=True)
-        version = self.sql("SELECT value FROM meta WHERE key = 'schema_version'").value[0]
+        try:
+            version = self.db.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()[0]
+        except sqlite3.DatabaseError as error:
+            raise ValueError(f"{path} is no results database: {error}") from error
         if version != "3":
             raise ValueError(f"{path} has schema version {version}, this module reads 3")
 
@@ -229,7 +279,8 @@ class Results:
     def points(self):
         """One row a point of a run: status, goodput with its interval, and its settings, a column each."""
         rows = self.sql("SELECT o.*, p.settings FROM overview o JOIN points p ON p.point = o.point ORDER BY run, position")
-        settings = [dict(s.split("=", 1) for s in json.loads(text)) for text in rows.pop("settings")]
+        settings = [{key: text_of(value) for key, value in (s.split("=", 1) for s in json.loads(text))}
+                    for text in rows.pop("settings")]
         return rows.join(pd.DataFrame(settings, index=rows.index))
 
     def axes(self, run=None):
@@ -245,10 +296,19 @@ class Results:
 
     def metric(self, name):
         """One metric with its interval, a row a point."""
+        self.known(name)
         return self.sql("SELECT run, position, label, unit, replicas, mean, low, high FROM metric_means WHERE name = ?", (name,))
+
+    def known(self, name):
+        """Raises KeyError where no point has the metric, with the nearest names."""
+        names = self.sql("SELECT DISTINCT name FROM metric_means").name.tolist()
+        if name not in names:
+            near = difflib.get_close_matches(name, names, 3) or names[:3]
+            raise KeyError(f"no metric '{name}' here; there are {', '.join(near)} ...")
 
     def replicas(self, name):
         """One metric of each replica: a row a replica, a column a point. Rows are pairs: the same random numbers."""
+        self.known(name)
         rows = self.sql("SELECT point, replica, value FROM metrics WHERE name = ?", (name,))
         return rows.pivot(index="replica", columns="point", values="value")
 

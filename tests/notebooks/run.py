@@ -114,6 +114,24 @@ def through_python(program):
     points = base.sweep({"job.checkpoint.interval": ["30 min", "1 h"], "cluster.nodes": [17, 18]}, replicas=2).points()
     if len(points) != 4 or set(points["cluster.nodes"]) != {"17", "18"}:
         yield f"Scenario.sweep: not the points of its axes: {points}"
+    import numpy as np
+    import pandas as pd
+    swept = base.set("title", "a; b\u00e9").sweep({"cluster.nodes": np.array([17, 18]), "job.checkpoint.mode": ["sync"]})
+    if set(swept.points()["job.checkpoint.mode"]) != {"sync"} or set(swept.metric("goodput").replicas) != {4}:
+        yield f"Scenario.sweep: not the values of numpy, or not run.replicas: {swept.points()}"
+    told = base.compare(base.set("title", "a; b").set("job.checkpoint.interval", pd.Timedelta(minutes=30)))
+    if told.comparisons().set_index("metric").loc["goodput", "mean_b"] != rows.loc["goodput", "mean_b"]:
+        yield "Scenario.compare: a text with a semicolon, or a time of pandas, is another one"
+    for what, wrong, error in (("nothing to compare", lambda: base.compare(), ValueError),
+                               ("a text for an axis", lambda: base.sweep({"cluster.node": "dgx_h100"}), TypeError),
+                               ("no value", lambda: base.set("cluster.nodes", None), TypeError),
+                               ("an unknown metric", lambda: swept.metric("godput"), KeyError),
+                               ("a text file", lambda: railyard.Results(base.path), ValueError)):
+        try:
+            wrong()
+            yield f"{what}: taken"
+        except error:
+            pass
     if base.settings != ("run.replicas=4",):
         yield "Scenario.set changed the scenario that it was called on"
     base.run(replicas=20000)
