@@ -402,8 +402,8 @@ void print_estimates(const BreakevenArguments& args, const AtEnds& estimates, bo
     if (turning.empty()) {
         fmt::print("\n  {} at both ends of each of these estimates\n", stays);
     } else {
-        fmt::print("\n  {}, but at an end of these {}: {}\n", stays, leaves,
-                   fmt::join(turning, ", "));
+        fmt::print("\n  {}, but at an end of these {}:\n    {}\n", stays, leaves,
+                   fmt::join(turning, "\n    "));
     }
 }
 

@@ -282,7 +282,8 @@ int calc_time(const std::vector<std::string>& arguments) {
     if (!values) return exit_ok;
     Inputs in(*values);
     need(in, "model", "params");
-    if (!in.has("tokens") || !in.has("gpus")) throw ScenarioError("needs --tokens and --gpus");
+    if (!in.has("tokens") || !in.has("gpus"))
+        throw ScenarioError("calc time needs --tokens and --gpus");
     const double params = in.params(true);
     const double tokens = in.number("tokens");
     const double gpus = in.number("gpus");

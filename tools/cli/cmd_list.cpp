@@ -167,6 +167,11 @@ int cmd_list(const std::vector<std::string>& arguments) {
         fmt::print("{}", scenario_json_schema(study_schema(), table_schema(), design_schema()));
         return exit_ok;
     }
+    const std::vector<std::string> of_all = {"kinds", "keys", "metrics", "schema"};
+    if (std::ranges::find(of_all, what[0]) != of_all.end()) {
+        throw ScenarioError(fmt::format("'list {}' takes no name, found '{}'", what[0], what[1]),
+                            fmt::format("railyard list {} prints all of them", what[0]));
+    }
     const std::vector<std::string> all = Catalogue::kinds();
     if (std::ranges::find(all, what[0]) == all.end()) {
         throw ScenarioError(fmt::format("no kind '{}' in the catalogue", what[0]),

@@ -176,8 +176,10 @@ void print_store(const Scenario& s, const SmallFiles& files) {
     }
     fmt::print("\n");
     print_losses(store, s.job.nodes);
-    fmt::print("  {} files of {} together, {} threads on {} nodes: {} to write, {} to read\n",
-               files.files, to_text(files.bytes), files.threads, files.clients,
+    fmt::print("  {} of {} together, {} on {}: {} to write, {} to read\n",
+               counted(static_cast<std::size_t>(files.files), "file"), to_text(files.bytes),
+               counted(static_cast<std::size_t>(files.threads), "thread"),
+               counted(static_cast<std::size_t>(files.clients), "node"),
                time_text(create_seconds(limits, files)), time_text(open_seconds(limits, files)));
     if (s.checkpoint_size.count() == 0) return;
     const CheckpointWalls walls(s);

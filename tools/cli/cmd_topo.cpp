@@ -16,8 +16,10 @@ namespace railyard {
 
 namespace {
 
-std::string terabytes_text(double bytes_per_s) {
-    return fmt::format("{:.4g} TB/s", bytes_per_s * 1e-12);
+std::string rate_text(double bytes_per_s) {
+    const bool small = bytes_per_s < 1e10;
+    return small ? fmt::format("{:.4g} GB/s", bytes_per_s * 1e-9)
+                 : fmt::format("{:.4g} TB/s", bytes_per_s * 1e-12);
 }
 
 std::string switches_text(const std::vector<SwitchOrder>& orders) {
@@ -54,7 +56,7 @@ void print_materials(const ClusterNetwork& network, const Materials& m) {
     if (m.half_of_nics_bytes_per_s > 0) {
         const double bisection = bisection_bytes_per_s(network.topology);
         fmt::print("  bisection {} per direction, {:.3g} % of what half of the NICs send\n\n",
-                   terabytes_text(bisection), 100 * bisection / m.half_of_nics_bytes_per_s);
+                   rate_text(bisection), 100 * bisection / m.half_of_nics_bytes_per_s);
     } else {
         fmt::print("  one node: nothing to bisect\n\n");
     }

@@ -110,9 +110,8 @@ Duration trace_windows(PerfettoTrace& trace, const Scenario& s) {
         const std::size_t left_out = trace_window(trace, s, window, r, record);
         if (left_out > 0) {
             fmt::print(stderr,
-                       "railyard: of the {} network, {} links with shorter pauses and queues "
-                       "are left out\n",
-                       window.network->name, left_out);
+                       "railyard: of the {} network, {} with shorter pauses and queues left out\n",
+                       window.network->name, counted(left_out, "link"));
         }
     }
     return std::chrono::duration_cast<Duration>(longest);

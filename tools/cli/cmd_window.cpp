@@ -365,7 +365,7 @@ void print_window(const Scenario& s, const NetworkWindow& window, const WindowRe
                    packet_time_text(r.frozen_after));
     }
     if (r.paused_most > 0) {
-        fmt::print("  {} links paused at {}, one of them by: {}\n", r.paused_most,
+        fmt::print("  {} paused at {}, one of them by: {}\n", counted(r.paused_most, "link"),
                    packet_time_text(r.paused_most_at), r.pauser_chain);
     }
     if (!r.deadlock.empty()) {

@@ -14,6 +14,28 @@ void CommandLine::add_threads(const char* about) {
     add()("jobs,j", po::value<std::int64_t>()->default_value(cores), about);
 }
 
+namespace {
+
+// All of them at once, each with the nearest that there is.
+void refuse_unknown(const std::vector<std::string>& arguments,
+                    const po::options_description& known) {
+    std::vector<std::string> names;
+    for (const auto& option : known.options()) names.push_back("--" + option->long_name());
+    Diagnostics diagnostics;
+    for (const std::string& argument : arguments) {
+        if (argument == "--") break;
+        const std::string name = argument.substr(0, argument.find('='));
+        if (!name.starts_with("--") || std::ranges::find(names, name) != names.end()) continue;
+        const std::string near = did_you_mean(name, names);
+        diagnostics.error("railyard", {}, "",
+                          fmt::format("unrecognised option '{}'", visible(name)),
+                          near.empty() ? "--help lists the options" : near);
+    }
+    diagnostics.raise_if_any();
+}
+
+}  // namespace
+
 std::optional<po::variables_map> CommandLine::parse(const std::vector<std::string>& arguments) {
     options_.add_options()("help,h", "Print this and exit");
     po::options_description all;
@@ -21,9 +43,17 @@ std::optional<po::variables_map> CommandLine::parse(const std::vector<std::strin
     po::variables_map values;
     constexpr int style =
         po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
-    po::store(
-        po::command_line_parser(arguments).options(all).positional(positions_).style(style).run(),
-        values);
+    try {
+        po::store(po::command_line_parser(arguments)
+                      .options(all)
+                      .positional(positions_)
+                      .style(style)
+                      .run(),
+                  values);
+    } catch (const po::unknown_option&) {
+        refuse_unknown(arguments, options_);
+        throw;
+    }
     po::notify(values);
     if (!values.count("help")) return values;
     std::ostringstream text;

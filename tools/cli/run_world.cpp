@@ -174,7 +174,7 @@ std::string failures_text(const Scenario& s) {
     const double per_second = strike_rate(s).per_second;
     const double per_job = strike_rate_per_job(s).per_second;
     if (per_second <= 0 && per_job <= 0) return s.nodes.injected.empty() ? "none" : "as injected";
-    std::string out = fmt::format("{} causes", s.causes.size());
+    std::string out = counted(s.causes.size(), "cause");
     if (per_second > 0) {
         out += fmt::format(", one every {}{}", time_text(1 / per_second),
                            s.world ? "" : " of running");
