@@ -316,7 +316,8 @@ void RandomScenario::add_modelled_kind() {
 
 void RandomScenario::add_world() {
     nodes_ = between(2, 16);
-    const std::string scheduler = one_of({"slurm", "slurm", "kubernetes", "volcano", "kueue"});
+    const std::string scheduler = one_of(
+        {"slurm", "slurm", "kubernetes", "volcano", "kueue", "fifo", "sjf", "priority", "easy"});
     line("[run]\nreplicas = 2\nseed = {}\nduration = \"{:.3f} h\"", between(0, 1000),
          spread(10, 200));
     const bool modelled = chance(0.25);

@@ -129,10 +129,12 @@ class Easy : public HeadFirst {
         HeadFirst::submitted(index);
         const WorldJob& job = world_.job(index);
         Backfill& backfill = backfills_[job.partition];
+        const bool counted = backfill.only_of_all_nodes && backfill.whole;
         backfill.waiting.add(rank(index), {job.gpus, Duration(expected_ns(world_, index))});
         backfill.only_of_all_nodes &= world_.spec().pool(job) == job.partition;
         backfill.whole &= alike_nodes_ && (job.gpus == job.gpus_per_pod ||
                                            job.gpus_per_pod == world_.cluster().device_max(0));
+        if (counted != (backfill.only_of_all_nodes && backfill.whole)) backfill.room_later.reset();
     }
     void released(JobIndex job) override {
         if (ends_of_.size() <= job || ends_of_[job] == none) return;
@@ -155,8 +157,9 @@ class Easy : public HeadFirst {
         bool only_of_all_nodes = true;  // no job asks for some of the partition's nodes
         bool whole = true;              // all jobs are as PoolNodes::room() wants them
         JobIndex reserved_for = no_world_job;
-        Instant at{};      // the reservation
-        FreeLevels later;  // what is free then, for it and others
+        Instant at{};                              // the reservation
+        FreeLevels later;                          // what is free then, for it and others
+        std::optional<std::int64_t> room_later{};  // there; none: it has to be counted
     };
 
     void start(JobIndex job, const Allocation& nodes) override {
@@ -203,6 +206,7 @@ void Easy::reserve(JobIndex index, Backfill& backfill) {
     backfill.reserved_for = index;
     backfill.at = world_.now();
     backfill.later = FreeLevels(cluster, levels_);
+    backfill.room_later.reset();
     const PoolNodes nodes(cluster, pool, backfill.later);
     std::int64_t free = nodes.room(false);
     for (auto next = ends_.begin(); free < job.gpus || !nodes.place(job);) {
@@ -255,7 +259,8 @@ void Easy::overtake(std::uint32_t partition) {
     const auto room = [&](const PoolNodes& nodes) {
         return backfill.only_of_all_nodes ? nodes.room(backfill.whole) : INT64_MAX - 1;
     };
-    if (room(now) == 0) return;
+    std::int64_t room_now = room(now);
+    if (room_now == 0) return;
     const JobIndex head = this->head(queue);
     if (!world_.power_for(head)) return;              // nobody may take what it waits for
     const bool overdue = backfill.at < world_.now();  // somebody has outlived the estimate
@@ -263,7 +268,8 @@ void Easy::overtake(std::uint32_t partition) {
     const Duration time = backfill.at - world_.now();
     std::optional<FreeLevels> free;  // for those that do not end before
     for (std::size_t next = rank(head) + std::size_t{1};; ++next) {
-        next = backfill.waiting.next(next, {room(now), time, room(later)});
+        if (!backfill.room_later) backfill.room_later = room(later);
+        next = backfill.waiting.next(next, {room_now, time, *backfill.room_later});
         if (next == no_rank) return;
         const JobIndex job = queue.by_rank[next];
         if (!world_.power_for(job)) continue;
@@ -276,10 +282,12 @@ void Easy::overtake(std::uint32_t partition) {
             if ((nodes = PoolNodes(cluster, pool, *free).place(world_.job(job)))) {
                 take(*free, job, *nodes);
                 take(backfill.later, job, *nodes);
+                backfill.room_later.reset();
             }
         }
         if (!nodes) continue;
         start(job, *nodes);
+        room_now = room(now);
         if (cluster.devices() > 1) free.reset();  // a slice leaves less for others on its GPU
     }
 }

@@ -84,13 +84,13 @@ MeasuredWorld year_of_failures() {
 const std::vector<WorldBench>& world_benches() {
     static const std::vector<WorldBench> all = [] {
         std::vector<WorldBench> out;
-        for (const char* scheduler : {"slurm", "kubernetes", "volcano", "kueue"}) {
+        for (const char* scheduler : {"slurm", "kubernetes", "volcano", "kueue", "fifo", "easy"}) {
             out.push_back({std::string("world_100k_jobs_2000_nodes_") + scheduler,
                            out.empty() ? 3.0 : 6.0, [scheduler](bool smoke) {
                                return jobs_on(2000, 0.95, smoke ? 1000 : 100'000, scheduler);
                            }});
         }
-        for (const char* scheduler : {"slurm", "kubernetes", "volcano", "kueue"}) {
+        for (const char* scheduler : {"slurm", "kubernetes", "volcano", "kueue", "fifo", "easy"}) {
             out.push_back({std::string("world_6155_jobs_16_nodes_") + scheduler, 0.3,
                            [scheduler](bool smoke) {
                                return jobs_on(16, 6, smoke ? 500 : 6155, scheduler);
