@@ -608,19 +608,7 @@ void ScenarioReader::read_trace(Section& job) {
                   "leave out one of them");
     }
     if (changes_.plan) s_.trace.reset();
-    if (!s_.trace) return;
-    if (s_.trace->modelled == 0) {
-        warn_of_keys(job, {"software"},
-                     "has no effect beside job.trace: its kernels have their times");
-    }
-    const bool memory_known =
-        std::ranges::any_of(s_.trace->tasks, [](const TraceTask& task) { return task.bytes > 0; });
-    for (const PartFault& fault : s_.faults) {
-        if (fault.part != Part::hbm || memory_known) continue;
-        job.warning("trace", fmt::format("the fault of {} slows nothing: no kernel says by "
-                                         "tensor_size how many bytes it moves",
-                                         describe(fault)));
-    }
+    if (s_.trace) warn_of_idle_beside(*s_.trace, s_.faults, job);
 }
 
 // Throws NoPath when dead cables part two ranks that have to talk, whatever the step's fidelity.

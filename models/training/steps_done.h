@@ -119,7 +119,7 @@ class StepBook {
         replica_steps_missing_ += steps * by.replicas_missing;
     }
     void keep(std::int64_t steps);  // nothing takes the first so many away
-    // Of those after the first so many, which something may still take away.
+    // Those after the first so many that something may still take away.
     std::vector<OpenSteps<Workers>::Done> after(std::int64_t steps) const;
     // Those after the first so many are lost: what they have taken.
     Duration back_to(std::int64_t steps);

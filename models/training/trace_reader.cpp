@@ -660,4 +660,20 @@ std::shared_ptr<const StepTrace> read_step_trace(Section& job, ValueReader& valu
     }
 }
 
+void warn_of_idle_beside(const StepTrace& trace, const std::vector<PartFault>& faults,
+                         Section& job) {
+    if (trace.modelled == 0) {
+        warn_of_keys(job, {"software"},
+                     "has no effect beside job.trace: its kernels have their times");
+    }
+    const bool memory_known =
+        std::ranges::any_of(trace.tasks, [](const TraceTask& task) { return task.bytes > 0; });
+    for (const PartFault& fault : faults) {
+        if (fault.part != Part::hbm || memory_known) continue;
+        job.warning("trace", fmt::format("the fault of {} slows nothing: no kernel says by "
+                                         "tensor_size how many bytes it moves",
+                                         describe(fault)));
+    }
+}
+
 }  // namespace railyard

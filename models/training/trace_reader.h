@@ -24,4 +24,8 @@ std::shared_ptr<const StepTrace> read_step_trace(Section& job, ValueReader& valu
                                                  const Node& node, std::int64_t gpus,
                                                  const Gpu& measured_on);
 
+// Warns of what has no effect on a step from these traces.
+void warn_of_idle_beside(const StepTrace& trace, const std::vector<PartFault>& faults,
+                         Section& job);
+
 }  // namespace railyard

@@ -305,8 +305,8 @@ Json Reader::scenarios() {
     return out;
 }
 
-// Scenarios of the newest run: all points if they are few, else the best and the worst of a sweep, by the metric
-// that decides there.
+// Scenarios of the newest run: all points if they are few, else the best and the worst of a sweep, by the
+// metric that decides there.
 std::vector<FeaturedPoint> Reader::featured(std::size_t count) {
     const std::int64_t run = db_.integer("SELECT max(run) FROM runs").value_or(0);
     const auto by = deciding_metric(run, db_);

@@ -59,8 +59,8 @@ struct VerdictEstimates {
 // What is uncertain in a scenario: its estimates, and its prices where money is judged.
 std::vector<UncertainInput> uncertain_inputs(const Scenario& scenario, const std::string& metric);
 
-// `like` has threads, replicas at most and what cancels. A few replicas tell which ends move the difference, on
-// the same random numbers; where one seems to turn it, all of them say whether it does.
+// `like` has threads, replicas at most and what cancels. A few replicas tell which ends move the difference,
+// on the same random numbers; where one seems to turn it, all of them say whether it does.
 VerdictEstimates verdict_estimates(const TrialOptions& like, const JudgedDesign& first,
                                    const JudgedDesign& second, const Judgement& judged);
 // What one design's own metric changes by at either end of each estimate.
