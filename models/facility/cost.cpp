@@ -98,9 +98,18 @@ double share_of_years(const CostPlan& plan, double from, double until) {
            (1 - worth_of_year(plan, plan.horizon));
 }
 
+// What of a purchase is not written off after so many years: straight, or with a discount what its annuity
+// has not paid yet.
+double left_of_purchase(const CostPlan& plan, double age, std::optional<double> resale) {
+    const double residual = resale.value_or(plan.residual);
+    const double to_come = std::max(0.0, plan.years - age);
+    if (plan.discount <= 0) return residual + (1 - residual) * to_come / plan.years;
+    const double worth = worth_of_year(plan, to_come);
+    return capital_a_year(plan, 1, resale) * (1 - worth) / plan.discount + residual * worth;
+}
+
 double bought_a_year(const CostPlan& plan, const BoughtLine& bought) {
-    const double age = std::min(1.0, (bought.until - bought.from) / plan.years);
-    const double left = 1 - (1 - bought.line.resale.value_or(plan.residual)) * age;
+    const double left = left_of_purchase(plan, bought.until - bought.from, bought.line.resale);
     if (plan.discount <= 0) return (1 - left) / plan.horizon;
     return (worth_of_year(plan, bought.from) - left * worth_of_year(plan, bought.until)) *
            plan.discount / (1 - worth_of_year(plan, plan.horizon));

@@ -113,6 +113,13 @@ TEST_CASE("phases that change nothing cost what one plan does, and growth is bou
         CHECK(joined.depreciation == doctest::Approx(whole.depreciation));
         CHECK(joined.kept == doctest::Approx(whole.kept));
         CHECK(same.phases[1].bought.empty());
+        // Those that end before all is written off cost no more a year.
+        const double early = 0.6 * plan.years;
+        const CostPlan shorter =
+            join_phases({{"now", 0, 1, plan, {}}, {"then", 1, early, plan, {}}}, early);
+        both.years = early;
+        const YearlyCost ended = yearly_cost(shorter, typical_prices(shorter.prices), both);
+        CHECK(ended.depreciation == doctest::Approx(whole.depreciation));
     }
     // Half of the nodes come later and two leaves go: each is paid for the time that it is there.
     plan.discount = 0;

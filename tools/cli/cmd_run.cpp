@@ -178,12 +178,9 @@ void print_headline(const Scenario& s, const CampaignResult& r) {
                          const char* meaning) {
         const Summary& m = r.metric(metric).summary;
         std::string interval = m.count == 1 ? "one replica: none" : "none";
-        // None of these is negative, and shares are no more than 1, whatever a symmetric interval says.
-        const std::string_view name(metric);
-        const bool share = name == "goodput" || name == "ettr" || name == "job_finished";
         if (std::isfinite(m.ci95.low)) {
-            const double high = share ? std::min(1.0, m.ci95.high) : m.ci95.high;
-            interval = fmt::format("{} to {}", show(std::max(0.0, m.ci95.low)), show(high));
+            const Interval possible = possible_part(metric, m);
+            interval = fmt::format("{} to {}", show(possible.low), show(possible.high));
         }
         table.add({coloured(label, Colour::bold), show(m.mean), interval,
                    coloured(meaning, Colour::dim)});

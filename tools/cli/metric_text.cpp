@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "models/campaign/campaign.h"
@@ -47,11 +48,19 @@ std::string difference_text(std::string_view name, double difference, int decima
                        size_text(name, std::abs(difference), decimals));
 }
 
+Interval possible_part(std::string_view name, const Summary& summary) {
+    Interval out = summary.ci95;
+    if (!std::isfinite(out.low)) return out;
+    if (summary.mean >= 0) out.low = std::max(0.0, out.low);
+    if (is_share(name) && summary.mean <= 1) out.high = std::min(1.0, out.high);
+    return out;
+}
+
 Json metrics_json(std::span<const MetricSummary> metrics) {
     Json out = Json::object();
     for (const MetricSummary& m : metrics) {
         out[m.name] = {{"mean", json_number(m.summary.mean)},
-                       {"ci95", ends_json(m.summary.ci95)},
+                       {"ci95", ends_json(possible_part(m.name, m.summary))},
                        {"unit", unit_of(m.name)}};
     }
     return out;

@@ -27,6 +27,9 @@ std::string interval_text(const Range& range, const Show& show, const char* none
     return std::isfinite(range.high) ? fmt::format("{} to {}", show(range.low), show(range.high))
                                      : show(range.low) + " or more";
 }
+// The part of a mean's interval that the metric can be: a share is no more than 1, and what is counted or
+// measured not below zero, whatever a symmetric interval says.
+Interval possible_part(std::string_view name, const Summary& summary);
 // By name: mean, ci95, unit.
 Json metrics_json(std::span<const MetricSummary> metrics);
 

@@ -110,9 +110,10 @@ function metricsTable(data, run) {
       { title: "unit", raw: (m) => m.unit, show: (m) => m.unit },
     ]));
   };
-  draw(0);
+  const first = Math.max(0, run.points.findIndex((p) => data.mean("goodput", p) !== null)); // others are impossible
+  draw(first);
   const listed = Math.min(run.points.length, 500);
-  const pick = choice("Point", Array.from({ length: listed }, (_, at) => [String(at), nameOf(run, at)]), "0", (at) => draw(Number(at)));
+  const pick = choice("Point", Array.from({ length: listed }, (_, at) => [String(at), nameOf(run, at)]), String(first), (at) => draw(Number(at)));
   return h("div", {}, run.points.length > 1 ? h("div", { class: "controls" }, pick) : null, holder);
 }
 
