@@ -529,7 +529,8 @@ void count_in(StepsAtRisk& at_risk, std::int64_t from, std::int64_t to) {
     }
 }
 
-// A phase with another step counts other steps: the same share of each length is done.
+// A phase with another step counts other steps: the same share of each length is done. The few steps at risk
+// follow the job's length alone, not that of their stage.
 void go_on_in(const Scenario& before, const Scenario& now, JobSoFar& so_far) {
     so_far.steps_to_target =
         in_proportion(so_far.steps_to_target, before.job.target_steps, now.job.target_steps);

@@ -50,7 +50,9 @@ count = 160
 )" + kind;
 }
 
-std::string stream(const std::string& scheduler, const std::string& phases) {
+// Jobs of 16 GPUs and 20 hours, at this rate; `more` follows their kind.
+std::string jobs_of_a(const std::string& scheduler, const std::string& rate,
+                      const std::string& more, const std::string& phases) {
     return fmt::format(R"([cluster]
 nodes = 8
 [scheduler]
@@ -60,18 +62,23 @@ name = "a"
 gpus = 16
 work = "20 h"
 count = 400
-rate = "16 /day"
-checkpoint_interval = "1 h"
+rate = "{}"
+{}[run]
+duration = "30 day"
+{})",
+                       scheduler, rate, more, phases);
+}
+
+std::string stream(const std::string& scheduler, const std::string& phases) {
+    return jobs_of_a(scheduler, "16 /day", R"(checkpoint_interval = "1 h"
 [[jobs.kind]]
 name = "b"
 gpus = 8
 work = "3 h"
 count = 400
 rate = "30 /day"
-[run]
-duration = "30 day"
-{})",
-                       scheduler, phases);
+)",
+                     phases);
 }
 
 // One job, without failures of its own.
@@ -107,21 +114,7 @@ TEST_CASE("jobs that go on over two phases of the same cluster do what they do i
 TEST_CASE(
     "jobs of two pods go on under Kubernetes and Kueue, and those that wait come in their order") {
     const auto jobs = [](const std::string& scheduler, const std::string& phases) {
-        const Scenario s = load(fmt::format(R"([cluster]
-nodes = 8
-[scheduler]
-kind = "{}"
-[[jobs.kind]]
-name = "a"
-gpus = 16
-work = "20 h"
-count = 400
-rate = "40 /day"
-[run]
-duration = "30 day"
-{})",
-                                            scheduler, phases));
-        return run_replica(s, 0, false);
+        return run_replica(load(jobs_of_a(scheduler, "40 /day", "", phases)), 0, false);
     };
     const std::string blocked = "kueue\"\nkueue = { wait_for_pods_ready = true }\n#\"";
     const std::string later = "start = \"2026-06-01\"\nready = \"2026-06-11\"\n";

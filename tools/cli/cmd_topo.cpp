@@ -16,12 +16,6 @@ namespace railyard {
 
 namespace {
 
-std::string rate_text(double bytes_per_s) {
-    const bool small = bytes_per_s < 1e10;
-    return small ? fmt::format("{:.4g} GB/s", bytes_per_s * 1e-9)
-                 : fmt::format("{:.4g} TB/s", bytes_per_s * 1e-12);
-}
-
 std::string switches_text(const std::vector<SwitchOrder>& orders) {
     Table switches(
         {"switches", "model", ">count", ">ports used", ">ports free", ">oversubscription"});
@@ -56,7 +50,8 @@ void print_materials(const ClusterNetwork& network, const Materials& m) {
     if (m.half_of_nics_bytes_per_s > 0) {
         const double bisection = bisection_bytes_per_s(network.topology);
         fmt::print("  bisection {} per direction, {:.3g} % of what half of the NICs send\n\n",
-                   rate_text(bisection), 100 * bisection / m.half_of_nics_bytes_per_s);
+                   to_text(Bandwidth::bits_per_second(8) * bisection),
+                   100 * bisection / m.half_of_nics_bytes_per_s);
     } else {
         fmt::print("  one node: nothing to bisect\n\n");
     }

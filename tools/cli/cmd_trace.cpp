@@ -110,7 +110,7 @@ Duration trace_windows(PerfettoTrace& trace, const Scenario& s) {
         const std::size_t left_out = trace_window(trace, s, window, r, record);
         if (left_out > 0) {
             fmt::print(stderr,
-                       "railyard: of the {} network, {} with shorter pauses and queues left out\n",
+                       "railyard: of the {} network, {} with shorter pauses and queues were left out\n",
                        window.network->name, counted(left_out, "link"));
         }
     }

@@ -91,13 +91,17 @@ Trial run_one(const TrialOptions& options, const ScenarioChanges& changes, unsig
 
 PairedComparison compare_trials(const Trial& a, const Trial& b, std::size_t metric,
                                 const std::string& name) {
-    const std::size_t pairs = std::min(a.values[metric].size(), b.values[metric].size());
     if (const CostMetric* money = cost_metric(name)) {
         return compare_money({*a.cost, a.values[metric], a.draws},
                              {*b.cost, b.values[metric], b.draws}, *money, 0.95);
     }
+    return compare_values(a, b, metric, better_of(name));
+}
+
+PairedComparison compare_values(const Trial& a, const Trial& b, std::size_t metric, Better better) {
+    const std::size_t pairs = std::min(a.values[metric].size(), b.values[metric].size());
     return compare_paired(std::span(a.values[metric]).first(pairs),
-                          std::span(b.values[metric]).first(pairs), better_of(name), 0.95,
+                          std::span(b.values[metric]).first(pairs), better, 0.95,
                           dealt_over(pairs, draws_of_pairs(a.draws, b.draws)));
 }
 

@@ -60,6 +60,8 @@ struct Trial {
 // Two trials in pairs, in a metric by its number, which `name`s it: money at the same prices.
 PairedComparison compare_trials(const Trial& a, const Trial& b, std::size_t metric,
                                 const std::string& name);
+// The same of the values alone: money at its typical prices.
+PairedComparison compare_values(const Trial& a, const Trial& b, std::size_t metric, Better better);
 
 // The change from before to after, in a metric by its number.
 Summary summarise_change(const Trial& after, const Trial& before, std::size_t metric);

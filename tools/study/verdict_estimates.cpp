@@ -190,12 +190,6 @@ class TrialsAtEnds {
     std::map<std::string, std::size_t> low_of_;
 };
 
-PairedComparison at_typical_prices(const Trial& a, const Trial& b, Better better) {
-    const std::size_t pairs = std::min(a.values[0].size(), b.values[0].size());
-    return compare_paired(std::span(a.values[0]).first(pairs), std::span(b.values[0]).first(pairs),
-                          better, 0.95, dealt_over(pairs, draws_of_pairs(a.draws, b.draws)));
-}
-
 VerdictEstimates between(const DesignMeans& a, const DesignMeans& b, const Judgement& judged) {
     VerdictEstimates out;
     out.judged = judged;
@@ -235,8 +229,9 @@ VerdictEstimates verdict_estimates(const TrialOptions& like, const JudgedDesign&
     const DesignMeans a = means_of(like, first, judged.metric);
     const DesignMeans b = means_of(like, second, judged.metric);
     VerdictEstimates out = between(a, b, judged);
+    if (out.survives() || out.interrupted) return out;
     const std::int64_t all = like.replicas > 0 ? like.replicas : scenario_of(first).replicas;
-    if (out.survives() || out.interrupted || all <= replicas_enough) return out;
+    if (all <= replicas_enough) return out;
     const std::vector<std::string> turning = out.turning();
     const TrialsAtEnds of_a(all, like, first, judged.metric, chosen(a.inputs, turning));
     const TrialsAtEnds of_b(all, like, second, judged.metric, chosen(b.inputs, turning));
@@ -247,7 +242,7 @@ VerdictEstimates verdict_estimates(const TrialOptions& like, const JudgedDesign&
             const std::optional<Trial>& at_b = of_b.at(ends.input.name(), high);
             out.interrupted |= !at_a || !at_b;
             if (!at_a || !at_b || !at_a->possible() || !at_b->possible()) return;
-            const PairedComparison pairs = at_typical_prices(*at_a, *at_b, judged.better);
+            const PairedComparison pairs = compare_values(*at_a, *at_b, 0, judged.better);
             difference = pairs.difference;
             told = pairs.verdict != Verdict::undecided;
         };

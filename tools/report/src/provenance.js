@@ -47,7 +47,7 @@ export function estimates(data, run) {
 export function provenance(data, run) {
   const fact = (name, text) => (text === null || text === "" || text === undefined ? [] : [h("dt", {}, name), h("dd", {}, text)]);
   // Replicas that an earlier run of the same point left in the database count.
-  const most = Math.max(0, ...run.points.map((p) => data.points.replicas(p) ?? 0));
+  const most = run.points.reduce((high, p) => Math.max(high, data.points.replicas(p) ?? 0), 0);
   const had = most > run.replicas_wanted ? `; the database had up to ${most.toLocaleString("en")} of one, and all of them count` : "";
   const digest = run.digest || (run.points.length === 1 ? data.points.digest[run.points[0]] : "");
   return section("provenance", ["Where this comes from", "Origin"], "The same scenario, seed and version give the same bytes, at any number of threads.",
