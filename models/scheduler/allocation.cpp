@@ -29,12 +29,16 @@ void Allocation::insert(const Allocation& more) {
         if (runs_.empty() || runs_.back().end() <= run.first) {
             push_back(run);
         } else {
-            for (std::uint32_t n = run.first; n < run.end(); ++n) insert(NodeShare{n, run.gpus});
+            for (std::uint32_t n = run.first; n < run.end(); ++n) insert({n, run.gpus});
         }
     }
 }
 
 void Allocation::insert(const NodeShare& share) {
+    if (runs_.empty() || runs_.back().end() <= share.node) {
+        push_back(share);
+        return;
+    }
     NodeRun run{share.node, 1, share.gpus};
     if (has(share.node)) run.gpus += erase(share.node).front().gpus;
     const auto after =

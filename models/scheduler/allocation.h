@@ -76,11 +76,11 @@ class Allocation {
     void push_back(const NodeRun& run);
     // Adds GPUs, also on nodes that it has. It must be sorted by node, and stays so.
     void insert(const Allocation& more);
+    void insert(const NodeShare& share);
     // Takes a node out that it has, and returns what it had of it.
     Allocation erase(std::uint32_t node);
 
   private:
-    void insert(const NodeShare& share);
     std::vector<NodeRun> runs_;
 };
 

@@ -11,7 +11,8 @@ std::int64_t PoolNodes::room(bool whole) const {
     std::int64_t most_of_used = 0;
     for (std::int64_t free = 1; free <= most_; ++free) {
         std::int64_t nodes = 0;
-        for (std::size_t w = 0; w < words(); ++w) nodes += std::popcount(with(free, w));
+        const With with(*this, free);
+        for (std::size_t w = 0; w < members_.words(); ++w) nodes += std::popcount(with[w]);
         all += nodes * free;
         if (free == most_) {
             empty = nodes;
@@ -24,10 +25,11 @@ std::int64_t PoolNodes::room(bool whole) const {
 
 template <class Visit>
 void PoolNodes::each_with(std::int64_t free, const std::uint64_t* last, const Visit& visit) const {
+    const With with(*this, free);
     for (const bool of_last : {false, true}) {
         if (of_last && last == nullptr) return;
-        for (std::size_t w = 0; w < words(); ++w) {
-            std::uint64_t nodes = with(free, w);
+        for (std::size_t w = 0; w < members_.words(); ++w) {
+            std::uint64_t nodes = with[w];
             if (last != nullptr) nodes &= of_last ? last[w] : ~last[w];
             for (; nodes != 0; nodes &= nodes - 1) {
                 const auto bit = static_cast<std::size_t>(std::countr_zero(nodes));
@@ -43,7 +45,7 @@ std::optional<Allocation> PoolNodes::place(const WorldJob& job, const std::uint6
     for (std::int64_t free = job.gpus_per_pod; free <= most_ && pods > 0; ++free) {
         each_with(free, last, [&](NodeIndex node) {
             const std::int64_t here = std::min(pods, free / job.gpus_per_pod);
-            out.insert(Allocation(NodeShare{node, here * job.gpus_per_pod}));
+            out.insert({node, here * job.gpus_per_pod});
             pods -= here;
             return pods > 0;
         });
@@ -55,7 +57,7 @@ std::optional<Allocation> PoolNodes::place(const WorldJob& job, const std::uint6
             each_with(free, last, [&](NodeIndex node) {
                 const std::int64_t taken = out.gpus_on(node);
                 if ((taken > 0) != beside || free - taken < rest) return true;
-                out.insert(Allocation(NodeShare{node, rest}));
+                out.insert({node, rest});
                 rest = 0;
                 return false;
             });

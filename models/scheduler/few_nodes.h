@@ -27,16 +27,6 @@ class PoolNodes {
         later_ = &later;
     }
 
-    // Which of the 64 nodes of a word have exactly so many free, as bits.
-    std::uint64_t with(std::int64_t free, std::size_t word) const {
-        const std::uint64_t members = members_.word(word);
-        if (later_ == nullptr) return cluster_.with_free(free, device_).word(word) & members;
-        const std::uint64_t more =
-            free < most_ ? later_->at_least(free + 1, device_)[word] : std::uint64_t{0};
-        return later_->at_least(free, device_)[word] & ~more & members;
-    }
-    std::size_t words() const { return members_.words(); }
-    std::int64_t most() const { return most_; }  // that a node can have
     // No job with more GPUs fits: all that are free. If `whole`, all jobs are of pods that fill a node or of
     // one pod, and then every smaller one fits.
     std::int64_t room(bool whole) const;
@@ -44,6 +34,26 @@ class PoolNodes {
     std::optional<Allocation> place(const WorldJob& job, const std::uint64_t* last = nullptr) const;
 
   private:
+    // The nodes that have exactly so many free, as bits.
+    class With {
+      public:
+        With(const PoolNodes& nodes, std::int64_t free)
+            : members_(nodes.members_.data()),
+              free_(nodes.later_ == nullptr ? nodes.cluster_.with_free(free, nodes.device_).data()
+                                            : nodes.later_->at_least(free, nodes.device_)),
+              more_(nodes.later_ == nullptr || free == nodes.most_
+                        ? nullptr
+                        : nodes.later_->at_least(free + 1, nodes.device_)) {}
+        std::uint64_t operator[](std::size_t word) const {
+            const std::uint64_t free = free_[word] & members_[word];
+            return more_ == nullptr ? free : free & ~more_[word];
+        }
+
+      private:
+        const std::uint64_t* members_;
+        const std::uint64_t* free_;
+        const std::uint64_t* more_;  // with at least one more; none: those above have no more
+    };
     // Calls visit(node) for those with exactly so many free, in order, until it returns false; those of
     // `last` come after all others.
     template <class Visit>

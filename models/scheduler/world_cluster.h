@@ -39,6 +39,7 @@ class NodeSet {
     std::size_t words() const { return words_.size(); }
     std::uint64_t word(std::size_t index) const { return words_[index]; }
     std::uint64_t& word(std::size_t index) { return words_[index]; }
+    const std::uint64_t* data() const { return words_.data(); }
 
   private:
     static std::uint64_t bit(NodeIndex node) { return std::uint64_t{1} << (node % 64); }
