@@ -44,16 +44,20 @@ void read_volcano(Section& scheduler, VolcanoSpec& volcano) {
     section.read("overcommit_percent", volcano.overcommit_percent,
                  "How much is let in, running or not, of what there is (overcommit-factor)",
                  {.bound = Bound::count});
-    section.read("preempt", volcano.preempt, "Jobs of lower priority make room in their queue");
+    section.read("preempt", volcano.preempt,
+                 "Jobs of lower priority make room in their queue (an action that Volcano as it is "
+                 "installed does not take)");
     section.read("reclaim", volcano.reclaim,
-                 "Queues that have more than they deserve give it back");
+                 "Queues that have more than they deserve give it back (likewise)");
     section.finish();
 }
 
 void read_kueue(Section& scheduler, KueueSpec& kueue) {
     Section section = scheduler.section("kueue");
-    section.read("wait_for_pods_ready", kueue.wait_for_pods_ready,
-                 "A workload whose pods don't all run in time is evicted");
+    section.read(
+        "wait_for_pods_ready", kueue.wait_for_pods_ready,
+        "A workload whose pods don't all run in time is evicted (waitForPodsReady: off in Kueue "
+        "as it is installed)");
     section.read("block_admission", kueue.block_admission,
                  "Nobody is admitted while pods of one that is admitted do not run");
     section.read("ready_timeout", kueue.ready_timeout, "From its admission (timeout)",
@@ -67,9 +71,11 @@ void read_kueue(Section& scheduler, KueueSpec& kueue) {
                  {.bound = Bound::non_negative});
     section.choose("reclaim_within_cohort", kueue.reclaim_within_cohort,
                    {"never", "lower_priority", "any"},
-                   "Which workloads that have borrowed are evicted when the owner needs its quota");
+                   "Which workloads that have borrowed are evicted when the owner needs its quota "
+                   "(Kueue's own "
+                   "default is never)");
     section.choose("within_queue", kueue.within_queue, {"never", "lower_priority"},
-                   "Which workloads of the same queue make room");
+                   "Which workloads of the same queue make room (Kueue's own default is never)");
     section.finish();
     if (kueue.wait_for_pods_ready) return;
     warn_of_keys(section, {"block_admission", "ready_timeout", "recovery_timeout"},
@@ -110,6 +116,9 @@ void read_quota(Section& section, const WorldSpec& spec, KubeQueue& queue) {
                  "How many more it may have of its cohort's",
                  {.bound = Bound::non_negative, .otherwise = "as many as the others leave"});
         one.finish();
+        if (quota.borrowing_limit && queue.cohort.empty() && spec.scheduler == "kueue") {
+            one.error("borrowing_limit", "the queue has no cohort to borrow from");
+        }
         const std::uint32_t index = index_of(groups, group);
         if (!given.insert({index, slice}).second) {
             one.error("group", fmt::format("the queue has a quota of '{}'{} already", group,

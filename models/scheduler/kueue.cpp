@@ -460,19 +460,35 @@ std::vector<JobIndex> Kueue::victims(JobIndex index, std::uint32_t flavor) {
         };
         return key(a, b) < key(b, a);
     });
+    const FlavorResource wanted = resource(index, flavor);
+    const auto stay = [&](JobIndex victim, std::int64_t sign) {
+        quotas_.use(world_.job(victim).queue, wanted, sign * world_.job(victim).gpus);
+    };
     std::vector<JobIndex> out;
     for (const JobIndex victim : order) {
-        if (quotas_.fits(job.queue, resource(index, flavor), job.gpus)) break;
+        if (quotas_.fits(job.queue, wanted, job.gpus)) break;
         if (!may_displace(index, group(victim), flavor)) continue;
-        quotas_.use(world_.job(victim).queue, resource(index, flavor), -world_.job(victim).gpus);
+        stay(victim, -1);
         out.push_back(victim);
     }
-    const bool enough =
-        quotas_.fits(job.queue, resource(index, flavor), job.gpus) && places(index, flavor, out);
-    for (const JobIndex victim : out) {
-        quotas_.use(world_.job(victim).queue, resource(index, flavor), world_.job(victim).gpus);
+    const auto enough = [&] {
+        return quotas_.fits(job.queue, wanted, job.gpus) && places(index, flavor, out);
+    };
+    if (!enough()) {
+        for (const JobIndex victim : out) stay(victim, 1);
+        return {};
     }
-    return enough ? out : std::vector<JobIndex>{};
+    // Back from the last but one: who need not leave stays (fillBackWorkloads).
+    for (std::size_t i = out.size() - 1; i-- > 0;) {
+        const JobIndex victim = out[i];
+        stay(victim, 1);
+        out.erase(out.begin() + static_cast<std::ptrdiff_t>(i));
+        if (enough()) continue;
+        stay(victim, -1);
+        out.insert(out.begin() + static_cast<std::ptrdiff_t>(i), victim);
+    }
+    for (const JobIndex victim : out) stay(victim, 1);
+    return out;
 }
 
 // False if all that it may displace would not be enough, or nothing of it is needed.

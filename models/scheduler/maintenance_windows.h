@@ -23,8 +23,9 @@ class MaintenanceWindows {
         const Reservation& window = reservations_[reservation];
         mark(window, true);
         clock_.schedule(clock_.now() + window.length, WorldClock::window_ends, reservation);
-        if (window.every == Duration{}) return;
-        clock_.schedule(clock_.now() + window.every, WorldClock::window_begins, reservation);
+        const Instant next = clock_.now() + window.every;
+        if (window.every == Duration{} || next > Instant(time_max)) return;
+        clock_.schedule(next, WorldClock::window_begins, reservation);
     }
     void end(std::uint32_t reservation) { mark(reservations_[reservation], false); }
 

@@ -5,6 +5,7 @@
 #include <bit>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "models/scheduler/few_nodes.h"
 #include "models/scheduler/pod_placement.h"
@@ -56,10 +57,19 @@ class HeadFirst : public WholeJobs {
     }
     void released(JobIndex) override {}
     void node_changed(NodeIndex) override {}
+    // Queues may share nodes: whose head comes first has the first choice.
     void schedule() override {
-        for (Queue& queue : queues_) {
-            while (!queue.waiting.empty() && start_if_fits(head(queue))) {
-            }
+        const auto place = [this](const Queue& queue) {
+            return std::pair(queue.waiting.begin()->first, places_[head(queue)].submitted);
+        };
+        std::vector<Queue*> open;
+        for (Queue& queue : queues_) open.push_back(&queue);
+        while (true) {
+            std::erase_if(open, [](const Queue* queue) { return queue->waiting.empty(); });
+            const auto first = std::ranges::min_element(
+                open, {}, [&](const Queue* queue) { return place(*queue); });
+            if (first == open.end()) return;
+            if (!start_if_fits(head(**first))) open.erase(first);
         }
     }
     JobIndex first(std::uint32_t partition) const override {

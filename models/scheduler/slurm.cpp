@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <span>
+#include <utility>
 
 #include "models/scheduler/pod_placement.h"
 #include "models/scheduler/slurm_placement.h"
@@ -49,8 +51,10 @@ class Slurm : public WholeJobs {
     bool within_limits(JobIndex job) const;
     bool switches_do(JobIndex job, const Allocation& allocation);
     Instant next_window_end() const;
+    std::optional<std::string> never_between_windows(JobIndex job) const;
     bool try_now(JobIndex job, const NodeSet* spoken_for = nullptr);
-    bool make_room(JobIndex job);
+    bool make_room(JobIndex job, const NodeSet* spoken_for = nullptr);
+    bool preempts(JobIndex job) const { return !spec_.qos[world_.job(job).qos].preempts.empty(); }
     void start(JobIndex job, const Allocation& allocation);
     void runs(JobIndex job, Duration limit);  // from now on
     bool resume_suspended();
@@ -58,7 +62,7 @@ class Slurm : public WholeJobs {
     void wake_when_displaceable(JobIndex job);
     void main_pass(std::int64_t depth);
     bool may_fit(const WorldJob& job) const;
-    void backfill();
+    bool backfill();
     std::vector<std::size_t> candidates() const;
     void wake_later();
 
@@ -98,13 +102,42 @@ std::optional<std::string> Slurm::never(JobIndex index) const {
         return fmt::format("wants {} nodes on as few blocks as they fill; there are none so large",
                            job.pods());
     }
-    return std::nullopt;
+    return never_between_windows(index);
+}
+
+// Windows that come again leave their nodes for so long at most to one job.
+std::optional<std::string> Slurm::never_between_windows(JobIndex index) const {
+    const WorldJob& job = world_.job(index);
+    const WorldCluster& cluster = world_.cluster();
+    const std::uint32_t pool = world_.spec().pool(job);
+    const Duration limit = time_limit(world_.spec(), job);
+    NodeSet open = cluster.members(pool);
+    Duration longest{};
+    for (const Reservation& r : world_.spec().reservations) {
+        const Duration between = r.every - r.length;
+        if (r.every == Duration{} || limit <= between) continue;
+        if (!overlaps(r, world_.now(), limit)) continue;  // it may start before the first
+        leave_out(r, open);
+        longest = std::max(longest, between);
+    }
+    if (longest == Duration{}) return std::nullopt;
+    const std::size_t device = cluster.device_of(pool);
+    std::int64_t nodes = 0;  // that hold a pod
+    for (NodeIndex n = 0; n < cluster.nodes().size(); ++n) {
+        nodes += open.has(n) && cluster.capacity(n, device) >= job.gpus_per_pod ? 1 : 0;
+    }
+    if (nodes >= job.pods()) return std::nullopt;
+    const bool limited = has_time_limit(world_.spec(), job);
+    return fmt::format(
+        "wants nodes for {}{}; between two windows of [[reservation]] they are its "
+        "own for {} at most",
+        to_text(limit), limited ? "" : " (no limit is given)", to_text(longest));
 }
 
 void Slurm::submitted(JobIndex job) {
     queue_.add(job);
     changed();
-    if (may_fit(world_.job(job))) plan_stale_ = true;
+    if (may_fit(world_.job(job)) || preempts(job)) plan_stale_ = true;
 }
 
 void Slurm::released(JobIndex job) {
@@ -203,7 +236,7 @@ void Slurm::start(JobIndex job, const Allocation& allocation) {
 }
 
 // Displaces others for it, and starts it if they are gone at once.
-bool Slurm::make_room(JobIndex job) {
+bool Slurm::make_room(JobIndex job, const NodeSet* spoken_for) {
     const WorldJob& wants = world_.job(job);
     SlurmPreemption::Suits suits;
     if (spec_.topology != SlurmTopology::none || wants.switches_max > 0) {
@@ -212,12 +245,14 @@ bool Slurm::make_room(JobIndex job) {
             return nodes && switches_do(job, *nodes);
         };
     }
-    const std::vector<JobIndex> victims = preemption_.victims(job, allowed_nodes(job), suits);
+    NodeSet allowed = allowed_nodes(job);
+    if (spoken_for) allowed.remove(*spoken_for);
+    const std::vector<JobIndex> victims = preemption_.victims(job, allowed, suits);
     std::vector<JobIndex> gone;
     for (const JobIndex victim : victims) {
         if (preemption_.displace(victim, job)) gone.push_back(victim);
     }
-    if (gone.size() == victims.size()) return !victims.empty() && try_now(job);
+    if (gone.size() == victims.size()) return !victims.empty() && try_now(job, spoken_for);
     for (const JobIndex victim : gone) preemption_.make_way(victim, job);
     return false;
 }
@@ -281,7 +316,8 @@ void Slurm::schedule() {
     if (spec_.backfill_enabled && plan_stale_ &&
         now % spec_.backfill.interval == Duration::zero()) {
         plan_stale_ = false;
-        backfill();
+        while (backfill()) {
+        }
     }
     wake_later();
 }
@@ -318,22 +354,53 @@ std::vector<std::size_t> Slurm::candidates() const {
         const JobIndex job = queue_.at(i);
         if (job == no_world_job) continue;
         if (looked_at++ == spec_.backfill.depth) break;
-        if (looked_at > 1 && may_fit(world_.job(job)) && within_limits(job)) out.push_back(i);
+        const bool may_start = may_fit(world_.job(job)) || preempts(job);
+        if (looked_at > 1 && may_start && within_limits(job)) out.push_back(i);
     }
     return out;
 }
 
-void Slurm::backfill() {
+// Nodes that backfill has planned for jobs that start later.
+class Promised {
+  public:
+    explicit Promised(std::size_t nodes) : nodes_(nodes) {}
+    void add(Instant at, const Allocation& nodes) {
+        NodeSet& set = planned_.emplace_back(at, NodeSet(nodes_)).second;
+        for (const NodeShare& share : nodes) set.add(share.node);
+    }
+    void add(Instant at, std::span<const NodesOfWord> nodes) {
+        NodeSet& set = planned_.emplace_back(at, NodeSet(nodes_)).second;
+        for (const NodesOfWord& n : nodes) set.word(n.word) |= n.nodes;
+    }
+    NodeSet before(Instant at) const {
+        NodeSet out(nodes_);
+        for (const auto& [start, set] : planned_) {
+            if (start < at) out.add(set);
+        }
+        return out;
+    }
+
+  private:
+    std::size_t nodes_;
+    std::vector<std::pair<Instant, NodeSet>> planned_;
+};
+
+// True when others have made room for a job: then all is to be planned anew.
+bool Slurm::backfill() {
     std::vector<std::size_t> candidates = this->candidates();
-    if (candidates.empty()) return;
+    if (candidates.empty()) return false;
     plan_.renew();
     const Instant latest = world_.now() + spec_.backfill.window;
+    const bool any_preempts =
+        std::ranges::any_of(spec_.qos, [](const SlurmQos& qos) { return !qos.preempts.empty(); });
+    Promised later(world_.cluster().nodes().size());
     bool promised = false;
     bool taken = false;  // since the last candidate was looked at
     for (std::size_t i = queue_.begin();; ++i) {
         // Behind everyone who may still start now, nobody needs a plan.
         while (taken && !candidates.empty() && candidates.back() >= i) {
             const JobIndex last = queue_.at(candidates.back());
+            if (preempts(last)) break;
             if (plan_.may_start_now(last, time_limit(world_.spec(), world_.job(last)))) break;
             candidates.pop_back();
         }
@@ -359,12 +426,18 @@ void Slurm::backfill() {
             return nodes && (!now || switches_do(job, *nodes));
         };
         const SlurmPlan::Start* start_at = plan_.earliest(job, limit, latest, std::cref(suits));
+        const bool now = start_at != nullptr && start_at->at == world_.now();
+        if (!now && preempts(job) && !preemption_.any_leaving_for(job)) {
+            const NodeSet spoken_for = later.before(world_.now() + limit);
+            if (make_room(job, &spoken_for)) return true;
+        }
         if (start_at == nullptr) continue;
-        const bool now = start_at->at == world_.now();
         if (now || !anywhere) {
             plan_.take(job, *nodes, *start_at);
+            if (any_preempts && !now) later.add(start_at->at, *nodes);
         } else {
-            plan_.take_first(job, *start_at);
+            const auto planned = plan_.take_first(job, *start_at);
+            if (any_preempts) later.add(start_at->at, planned);
         }
         if (now) {
             start(job, *nodes);
@@ -373,6 +446,7 @@ void Slurm::backfill() {
         }
         promised = taken = true;
     }
+    return false;
 }
 
 void Slurm::wake_later() {

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
+
+#include "sim/integers.h"
 
 namespace railyard {
 
@@ -69,25 +72,27 @@ SlurmPlacement::Levels SlurmPlacement::with_at_least(std::int64_t gpus, std::siz
     return out;
 }
 
-void SlurmPlacement::count_by_leaf(const Levels& levels, const NodeSet& allowed) {
-    candidates_.assign(leaves_, 0);
+void SlurmPlacement::count_by_leaf(const Levels& levels, const NodeSet& allowed,
+                                   LeafCounts& count) const {
+    count.assign(leaves_, 0);
     for (const NodeSet* level : levels) {
         each_in_both(*level, allowed, [&](NodeIndex node) {
-            ++candidates_[cluster_.node(node).place.leaf];
+            ++count[cluster_.node(node).place.leaf];
             return true;
         });
     }
 }
 
 // Shares the pods among the leaves of a block, or of all: the leaf with the fewest candidates that are
-// enough, else the one with the most, and again.
+// enough, best with a node more for what is left over, else the one with the most, and again.
 bool SlurmPlacement::take_leaves(std::int64_t pods, std::int64_t block) {
     quota_.assign(leaves_, 0);
     const auto fits_better = [&](std::size_t leaf, std::size_t best, std::int64_t need) {
-        const std::int64_t a = candidates_[leaf];
-        const std::int64_t b = candidates_[best];
-        if ((a >= need) != (b >= need)) return a >= need;
-        return a >= need ? a < b : a > b;
+        const int a = holds(candidates_[leaf], for_rest_[leaf], need);
+        const int b = holds(candidates_[best], for_rest_[best], need);
+        if (a != b) return a > b;
+        return a > 0 ? candidates_[leaf] < candidates_[best]
+                     : candidates_[leaf] > candidates_[best];
     };
     for (std::int64_t need = pods; need > 0;) {
         std::size_t best = leaves_;
@@ -103,31 +108,78 @@ bool SlurmPlacement::take_leaves(std::int64_t pods, std::int64_t block) {
     return true;
 }
 
+int SlurmPlacement::holds(std::int64_t candidates, std::int64_t for_rest, std::int64_t pods) const {
+    if (candidates < pods) return 0;
+    return !any_rest_ || for_rest > pods ? 2 : 1;
+}
+
+// How many blocks its pods would fill, were they the largest.
+std::int64_t SlurmPlacement::blocks_filled(std::int64_t pods) const {
+    return ceil_div(pods, *std::ranges::max_element(leaf_nodes_));
+}
+
 bool SlurmPlacement::choose_leaves(std::int64_t pods) {
     if (topology_ == SlurmTopology::block) {
-        if (!take_leaves(pods, any_block)) return false;
-        const std::int64_t size = *std::ranges::max_element(leaf_nodes_);
-        const auto used =
-            std::ranges::count_if(quota_, [](std::int64_t quota) { return quota > 0; });
-        return used <= (pods + size - 1) / size;
+        return take_leaves(pods, any_block) &&
+               leaves_used() <= blocks_filled(pods + (any_rest_ ? 1 : 0));
     }
-    const bool one_leaf =
-        std::ranges::any_of(candidates_, [pods](std::int64_t count) { return count >= pods; });
-    if (one_leaf) return take_leaves(pods, any_block);
     std::vector<std::int64_t> in_block;
+    std::vector<std::int64_t> rest_in_block;
+    int in_leaf = 0;
     for (std::size_t leaf = 0; leaf < leaves_; ++leaf) {
-        if (in_block.size() <= block_of_leaf_[leaf]) in_block.resize(block_of_leaf_[leaf] + 1);
-        in_block[block_of_leaf_[leaf]] += candidates_[leaf];
+        const std::size_t block = block_of_leaf_[leaf];
+        in_block.resize(std::max(in_block.size(), block + 1));
+        rest_in_block.resize(in_block.size());
+        in_block[block] += candidates_[leaf];
+        rest_in_block[block] += for_rest_[leaf];
+        in_leaf = std::max(in_leaf, holds(candidates_[leaf], for_rest_[leaf], pods));
     }
-    std::int64_t best = any_block;
+    if (in_leaf == 2) return take_leaves(pods, any_block);
+    std::size_t best = in_block.size();
+    int most = 0;
     for (std::size_t block = 0; block < in_block.size(); ++block) {
-        const bool enough = in_block[block] >= pods;
-        if (enough &&
-            (best == any_block || in_block[block] < in_block[static_cast<std::size_t>(best)])) {
-            best = static_cast<std::int64_t>(block);
+        const int all = holds(in_block[block], rest_in_block[block], pods);
+        if (all > most || (all > 0 && all == most && in_block[block] < in_block[best])) {
+            best = block;
+            most = all;
         }
     }
-    return take_leaves(pods, best);
+    if (most <= in_leaf) return take_leaves(pods, any_block);  // or all are apart
+    return take_leaves(pods, static_cast<std::int64_t>(best));
+}
+
+std::int64_t SlurmPlacement::leaves_used() const {
+    return std::ranges::count_if(quota_, [](std::int64_t quota) { return quota > 0; });
+}
+
+// What is left over goes to a leaf of the pods; else to another of their block; else anywhere.
+bool SlurmPlacement::pick_rest(std::int64_t gpus, const Levels& levels, const NodeSet& allowed,
+                               Allocation& out) const {
+    const auto of_block = [&](std::uint32_t block) {
+        for (std::size_t leaf = 0; leaf < leaves_; ++leaf) {
+            if (quota_[leaf] > 0 && block_of_leaf_[leaf] == block) return true;
+        }
+        return false;
+    };
+    std::int64_t pods = 0;
+    for (const std::int64_t quota : quota_) pods += quota;
+    const bool other_leaf =
+        topology_ != SlurmTopology::block || leaves_used() + 1 <= blocks_filled(pods + 1);
+    for (const int near : {2, 1, 0}) {
+        if (near < 2 && !other_leaf) return false;
+        for (const NodeSet* level : levels) {
+            const bool none = each_in_both(*level, allowed, [&](NodeIndex node) {
+                const std::uint32_t leaf = cluster_.node(node).place.leaf;
+                const bool there =
+                    near == 2 ? quota_[leaf] > 0 : near == 0 || of_block(block_of_leaf_[leaf]);
+                if (!there || out.has(node)) return true;
+                out.push_back(NodeShare{node, gpus});
+                return false;
+            });
+            if (!none) return true;
+        }
+    }
+    return false;
 }
 
 bool SlurmPlacement::pick(std::int64_t pods, std::int64_t gpus, const Levels& levels,
@@ -157,13 +209,18 @@ std::optional<Allocation> SlurmPlacement::place(const WorldJob& job, const Allow
     const std::int64_t left_over = job.gpus % job.gpus_per_pod;
     const bool by_leaf = topology_ != SlurmTopology::none;
     if (by_leaf) {
-        count_by_leaf(pods, allowed.pods);
+        any_rest_ = left_over > 0;
+        count_by_leaf(pods, allowed.pods, candidates_);
+        for_rest_.assign(leaves_, 0);
+        if (any_rest_) count_by_leaf(rest, allowed.rest, for_rest_);
         if (!choose_leaves(full)) return std::nullopt;
     }
     Allocation out;
     if (!pick(full, job.gpus_per_pod, pods, allowed.pods, by_leaf, out)) return std::nullopt;
-    if (left_over > 0 && !pick(1, left_over, rest, allowed.rest, false, out)) return std::nullopt;
-    return out;
+    if (left_over == 0) return out;
+    const bool found = by_leaf ? pick_rest(left_over, rest, allowed.rest, out)
+                               : pick(1, left_over, rest, allowed.rest, false, out);
+    return found ? std::optional(std::move(out)) : std::nullopt;
 }
 
 std::optional<Allocation> SlurmPlacement::place(const WorldJob& job, const Allowed& allowed) {
@@ -179,8 +236,8 @@ bool SlurmPlacement::possible(const WorldJob& job) const {
     if (topology_ != SlurmTopology::block) return true;
     LeafCounts sizes = leaf_nodes_;
     std::ranges::sort(sizes, std::greater<>());
-    const std::int64_t pods = job.gpus / job.gpus_per_pod;
-    const std::int64_t blocks = (pods + sizes[0] - 1) / sizes[0];
+    const std::int64_t pods = job.pods();
+    const std::int64_t blocks = blocks_filled(pods);
     std::int64_t nodes = 0;
     for (std::int64_t i = 0; i < blocks && i < static_cast<std::int64_t>(sizes.size()); ++i) {
         nodes += sizes[static_cast<std::size_t>(i)];

@@ -22,7 +22,8 @@ class SlurmPlacement {
     // GPUs that fit, then the first.
     //
     // tree: under the lowest switch that has enough nodes, the one of these with the fewest; over its leaves,
-    // time and again the leaf with the fewest that is enough, else the one with the most.
+    // time and again the leaf with the fewest that is enough, else the one with the most. The last pod, where
+    // it is smaller, likewise: a switch that has room for it, too, comes first.
     // block: on no more blocks than its pods would fill, likewise chosen.
     std::optional<Allocation> place(const WorldJob& job, const Allowed& allowed);
     // The same when all of the allowed nodes will have enough free, whatever is free now.
@@ -38,7 +39,14 @@ class SlurmPlacement {
     Levels with_at_least(std::int64_t gpus, std::size_t device) const;
     std::optional<Allocation> place(const WorldJob& job, const Allowed& allowed, const Levels& pods,
                                     const Levels& rest);
-    void count_by_leaf(const Levels& levels, const NodeSet& allowed);
+    void count_by_leaf(const Levels& levels, const NodeSet& allowed, LeafCounts& count) const;
+    // Nodes that can take a pod, and those that can take what is left over: 2 if they hold both, 1 the pods
+    // alone, 0 not even these.
+    int holds(std::int64_t candidates, std::int64_t for_rest, std::int64_t pods) const;
+    std::int64_t blocks_filled(std::int64_t pods) const;
+    std::int64_t leaves_used() const;
+    bool pick_rest(std::int64_t gpus, const Levels& levels, const NodeSet& allowed,
+                   Allocation& out) const;
     bool choose_leaves(std::int64_t pods);
     bool take_leaves(std::int64_t pods, std::int64_t block);
     // Adds nodes for so many pods of so many GPUs; by leaf: as quota_ says.
@@ -52,6 +60,8 @@ class SlurmPlacement {
     std::vector<std::int64_t> leaf_nodes_;  // of each, in all
     // Scratch.
     LeafCounts candidates_;
+    LeafCounts for_rest_;  // nodes that can take what is left over
+    bool any_rest_ = false;
     LeafCounts quota_;  // pods that each leaf is to take
 };
 

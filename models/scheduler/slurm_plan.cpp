@@ -37,12 +37,15 @@ bool overlaps(const Reservation& r, Instant from, Duration length) {
     return end > from && end - r.length < from + length;
 }
 
+void leave_out(const Reservation& r, NodeSet& nodes) {
+    for (std::int64_t i = 0; i < r.nodes; ++i) {
+        nodes.remove(static_cast<NodeIndex>(r.first_node + i));
+    }
+}
+
 void leave_windows_out(const WorldSpec& spec, Instant from, Duration length, NodeSet& nodes) {
     for (const Reservation& r : spec.reservations) {
-        if (!overlaps(r, from, length)) continue;
-        for (std::int64_t i = 0; i < r.nodes; ++i) {
-            nodes.remove(static_cast<NodeIndex>(r.first_node + i));
-        }
+        if (overlaps(r, from, length)) leave_out(r, nodes);
     }
 }
 
@@ -301,7 +304,7 @@ void SlurmPlan::take(JobIndex job, const Allocation& allocation, const Start& st
     take(job, up_nodes(allocation, device_of(job)), start);
 }
 
-void SlurmPlan::take_first(JobIndex index, const Start& start) {
+SlurmPlan::Nodes SlurmPlan::take_first(JobIndex index, const Start& start) {
     const WorldJob& job = world_.job(index);
     const std::size_t device = device_of(index);
     const std::int64_t rest = job.gpus % job.gpus_per_pod;
@@ -323,6 +326,7 @@ void SlurmPlan::take_first(JobIndex index, const Start& start) {
     }
     if (rest > 0) up_nodes_.push_back(last);
     take(index, up_nodes_, start);
+    return up_nodes_;
 }
 
 void SlurmPlan::take(JobIndex job, Nodes nodes, const Start& start) {

@@ -40,8 +40,8 @@ class SlurmPlan {
     bool may_start_now(JobIndex job, Duration length);
     // By a job that will start then, or that starts now and will be among the ends.
     void take(JobIndex job, const Allocation& allocation, const Start& start);
-    // By one that will start then, on the first of these nodes.
-    void take_first(JobIndex job, const Start& start);
+    // By one that will start then, on the first of these nodes: those that are returned, until the next call.
+    std::span<const NodesOfWord> take_first(JobIndex job, const Start& start);
 
   private:
     using Nodes = std::span<const NodesOfWord>;
@@ -121,7 +121,9 @@ class SlurmPlan {
 Instant next_end(const Reservation& reservation, Instant at);
 // Whether a reservation has its nodes at some instant of [from, from + length).
 bool overlaps(const Reservation& reservation, Instant from, Duration length);
-// Takes out the nodes of those that do.
+// Takes a reservation's nodes out.
+void leave_out(const Reservation& reservation, NodeSet& nodes);
+// Takes out the nodes of all that have theirs then.
 void leave_windows_out(const WorldSpec& spec, Instant from, Duration length, NodeSet& nodes);
 // The end of what starts then and takes so long, rounded up to backfill's resolution.
 Instant planned_end(const WorldSpec& spec, Instant from, Duration length);

@@ -118,6 +118,12 @@ void read_qos(Section& scheduler, const WorldSpec& spec, SlurmSpec& slurm) {
         section.read("preempts", preempts, "QOS whose jobs it may displace: \"low,scavenger\"");
         section.choose("preempt_mode", qos.mode, preempt_mode_names,
                        "What becomes of its own jobs when they are displaced");
+        if (qos.mode == PreemptMode::suspend) {
+            section.warning("preempt_mode",
+                            "Slurm keeps the GPUs of a job that it suspends (its manual, "
+                            "gres.html): here others get them, as if the site did that itself",
+                            "\"requeue\" is what Slurm does with GPUs");
+        }
         section.read("grace", qos.grace, "How long they run on then (GraceTime)",
                      {.bound = Bound::non_negative});
         section.read("exempt", qos.exempt,

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "models/scheduler/kube_scheduler.h"
 #include "models/scheduler/volcano_shares.h"
@@ -93,7 +94,7 @@ class Volcano : public KubeScheduler {
     void count_nodes();
     bool try_allocate(JobIndex job);
     bool within_share(JobIndex job) const {
-        return (account(job).allocated + world_.job(job).gpus) * 1000 <= account(job).deserved;
+        return (account(job).allocated + gang(job).gpus()) * 1000 <= account(job).deserved;
     }
     void make_room();
     bool may_displace_own(JobIndex job) const;
@@ -270,8 +271,9 @@ void Volcano::enqueue() {
         const WorldJob& wants = world_.job(job.job);
         Account& account = this->account(job.job);
         const std::int64_t most = account.capability;
-        if (wants.gpus > room[world_.device_of(job.job)] ||
-            (most > 0 && account.allocated + account.admitted + wants.gpus > most)) {
+        const std::int64_t gpus = gang(job.job).gpus();  // minResources
+        if (gpus > room[world_.device_of(job.job)] ||
+            (most > 0 && account.allocated + account.admitted + gpus > most)) {
             queue.waiting.refuse(wants, round_);
             continue;
         }
@@ -347,8 +349,7 @@ bool Volcano::may_displace_own(JobIndex job) const {
         if (of < world_.priority(job)) gpus += allocated;
     }
     const PodRequest request = gang(job);
-    return gpus > 0 &&
-           (account.allocated + world_.job(job).gpus - gpus) * 1000 <= account.deserved &&
+    return gpus > 0 && (account.allocated + request.gpus() - gpus) * 1000 <= account.deserved &&
            world_.cluster().free_gpus(request.pool) + gpus >= request.gpus();
 }
 
@@ -390,7 +391,82 @@ bool Volcano::make_room_for(JobIndex job, std::uint32_t queue) {
     return of_others && displace(job, others, true);
 }
 
-// Those of lowest priority, and of these the latest, until the job fits; nobody if it never does.
+// What a job could have if some that run were gone.
+class GangRoom {
+  public:
+    GangRoom(const WorldView& world, const PodRequest& request, PodScoring scoring)
+        : world_(world),
+          request_(request),
+          scoring_(scoring),
+          allowed_(world.cluster().members(request.pool)),
+          free_(free_gpus(world.cluster(), world.cluster().device_of(request.pool))),
+          pods_(pods_with(world.cluster(), request.pool, request.size)) {}
+
+    void shift(JobIndex victim, std::int64_t sign) {
+        for (const NodeShare& share : world_.status(victim).held) {
+            if (!open(share.node)) continue;
+            const std::int64_t before = free_[share.node] / request_.size;
+            free_[share.node] += sign * share.gpus;
+            pods_ += free_[share.node] / request_.size - before;
+        }
+    }
+    bool holds_all() const {
+        return pods_ >= request_.pods &&
+               place_pods(world_.cluster(), request_, free_, allowed_, scoring_).has_value();
+    }
+    bool open(NodeIndex node) const {
+        return allowed_.has(node) && world_.cluster().node(node).state == NodeState::up;
+    }
+    std::int64_t free(NodeIndex node) const { return free_[node]; }
+    // For one pod more.
+    std::int64_t lacking(NodeIndex node) const {
+        return request_.size - free_[node] % request_.size;
+    }
+
+  private:
+    const WorldView& world_;
+    const PodRequest& request_;
+    PodScoring scoring_;
+    const NodeSet& allowed_;
+    FreeGpus free_;
+    std::int64_t pods_;
+};
+
+// The next of these, in their order, on the node that has room for a pod more with the fewest of them gone;
+// where as few do on several, the one where these come first. None: on no node is that enough. A victim of
+// which `may` is false stays.
+template <class May>
+std::vector<JobIndex> victims_on_one_node(const WorldView& world, const GangRoom& room,
+                                          const std::vector<JobIndex>& victims, const May& may) {
+    struct OnNode {
+        std::vector<JobIndex> gone{};
+        std::int64_t gpus = 0;
+        std::optional<std::size_t> last{};  // place of the one with which that is enough
+    };
+    std::map<NodeIndex, OnNode> nodes;
+    for (std::size_t place = 0; place < victims.size(); ++place) {
+        const JobIndex victim = victims[place];
+        for (const NodeShare& share : world.status(victim).held) {
+            if (!room.open(share.node)) continue;
+            OnNode& on = nodes[share.node];
+            if (on.last || !may(victim, on.gone)) continue;
+            on.gone.push_back(victim);
+            on.gpus += share.gpus;
+            if (on.gpus >= room.lacking(share.node)) on.last = place;
+        }
+    }
+    const OnNode* best = nullptr;
+    for (const auto& [node, on] : nodes) {
+        const auto rank = [](const OnNode& each) {
+            return std::pair(each.gone.size(), *each.last);
+        };
+        if (on.last && (best == nullptr || rank(on) < rank(*best))) best = &on;
+    }
+    return best == nullptr ? std::vector<JobIndex>{} : best->gone;
+}
+
+// Node by node, those of lowest priority and of these the latest, until the job fits; who need not leave
+// stays. Nobody leaves if it never fits.
 bool Volcano::displace(JobIndex job, std::vector<JobIndex> victims, bool across) {
     std::ranges::sort(victims, [this](JobIndex a, JobIndex b) {
         return std::tuple(world_.priority(a), world_.status(b).started, b) <
@@ -401,39 +477,55 @@ bool Volcano::displace(JobIndex job, std::vector<JobIndex> victims, bool across)
     for (const Queue& queue : queues_) {
         beyond.push_back(queue.of[device].allocated * 1000 - queue.of[device].deserved);
     }
-    const WorldCluster& cluster = world_.cluster();
     const PodRequest request = gang(job);
-    FreeGpus free = free_gpus(cluster, device);
-    std::int64_t own = account(job).allocated + world_.job(job).gpus;
-    const NodeSet& allowed = cluster.members(request.pool);
-    std::int64_t room = pods_with(cluster, request.pool, request.size);
-    const auto fits = [&] {
-        return own * 1000 <= account(job).deserved && room >= request.pods &&
-               place_pods(cluster, request, free, allowed, spec_.scoring).has_value();
+    GangRoom room(world_, request, spec_.scoring);
+    std::int64_t own = account(job).allocated + request.gpus();
+    const auto share_is_enough = [&] { return own * 1000 <= account(job).deserved; };
+    if (share_is_enough() && room.holds_all()) return false;  // it waits for something else
+    const auto shift = [&](JobIndex victim, std::int64_t sign) {
+        const std::int64_t gpus = sign * world_.job(victim).gpus;
+        beyond[world_.job(victim).queue] -= gpus * 1000;
+        if (!across) own -= gpus;
+        room.shift(victim, sign);
     };
-    if (fits()) return false;  // it waits for something else
+    // A queue gives while it has more than its part, with what it has lost on the way.
+    const auto may = [&](JobIndex victim, const std::vector<JobIndex>& gone) {
+        std::int64_t left = beyond[world_.job(victim).queue];
+        for (const JobIndex other : gone) {
+            if (world_.job(other).queue == world_.job(victim).queue)
+                left -= world_.job(other).gpus * 1000;
+        }
+        return !across || left > 0;
+    };
     std::vector<JobIndex> chosen;
-    for (const JobIndex victim : victims) {
-        std::int64_t& theirs = beyond[world_.job(victim).queue];
-        if (across && theirs <= 0) continue;
-        theirs -= world_.job(victim).gpus * 1000;
-        if (!across) own -= world_.job(victim).gpus;
-        for (const NodeShare& share : world_.status(victim).held) {
-            if (cluster.node(share.node).state != NodeState::up) continue;
-            const std::int64_t before = free[share.node] / request.size;
-            free[share.node] += share.gpus;
-            if (allowed.has(share.node)) room += free[share.node] / request.size - before;
+    while (!share_is_enough() || !room.holds_all()) {
+        std::vector<JobIndex> next;
+        if (room.holds_all()) {  // its queue alone has too much
+            next.assign(victims.begin(), victims.begin() + (victims.empty() ? 0 : 1));
+        } else {
+            next = victims_on_one_node(world_, room, victims, may);
         }
-        chosen.push_back(victim);
-        if (!fits()) continue;
-        for (const JobIndex gone : chosen) {
-            world_.note(across ? "reclaimed" : "preempted", gone, no_node);
-            world_.requeue(gone, world_.now(), JobEnd::preempted);
+        if (next.empty()) return false;
+        for (const JobIndex victim : next) {
+            shift(victim, 1);
+            chosen.push_back(victim);
+            std::erase(victims, victim);
         }
-        try_allocate(job);  // unless the others take their time to leave
-        return true;
     }
-    return false;
+    for (std::size_t i = 0; i < chosen.size();) {
+        shift(chosen[i], -1);
+        if (share_is_enough() && room.holds_all()) {
+            chosen.erase(chosen.begin() + static_cast<std::ptrdiff_t>(i));
+        } else {
+            shift(chosen[i++], 1);
+        }
+    }
+    for (const JobIndex gone : chosen) {
+        world_.note(across ? "reclaimed" : "preempted", gone, no_node);
+        world_.requeue(gone, world_.now(), JobEnd::preempted);
+    }
+    try_allocate(job);  // unless the others take their time to leave
+    return true;
 }
 
 }  // namespace

@@ -32,6 +32,11 @@ const char* job_end_name(JobEnd how) {
     return names[static_cast<std::size_t>(how)];
 }
 
+bool has_time_limit(const WorldSpec& spec, const WorldJob& job) {
+    const PartitionSpec& partition = spec.partitions[job.partition];
+    return std::max({job.limit, partition.limit_default, partition.limit_max}) > Duration{};
+}
+
 Duration time_limit(const WorldSpec& spec, const WorldJob& job) {
     const PartitionSpec& partition = spec.partitions[job.partition];
     Duration limit = job.limit;

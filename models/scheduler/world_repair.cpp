@@ -34,10 +34,11 @@ void WorldRepair::start(Duration heartbeat) {
 
 // ---- strikes ----
 
-void WorldRepair::strike(const Strike& strike) {
+bool WorldRepair::strike(const Strike& strike) {
     const auto node = static_cast<NodeIndex>(strike.slot);
-    if (strike.acceptance >= acceptance_of(node)) return;
+    if (strike.acceptance >= acceptance_of(node)) return false;
     failed(strike);
+    return true;
 }
 
 void WorldRepair::strike_node(const Strike& strike) {

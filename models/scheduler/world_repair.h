@@ -83,7 +83,7 @@ class WorldRepair : public NodeFaults, public FailureSource::Target, public Slow
     SlowPartCounts slow_part_counts() const { return slow_ ? slow_->counts() : SlowPartCounts{}; }
     std::int64_t nodes_blamed() const { return nodes_blamed_; }
 
-    void strike(const Strike& strike) override;  // of a node, at random
+    bool strike(const Strike& strike) override;  // of a node, at random
     void pace_changed(std::size_t node) override {
         runs_.pace_changed(static_cast<NodeIndex>(node));
     }

@@ -11,11 +11,6 @@ namespace railyard {
 
 namespace {
 
-bool has_time_limit(const WorldSpec& spec, const WorldJob& job) {
-    const PartitionSpec& partition = spec.partitions[job.partition];
-    return std::max({job.limit, partition.limit_default, partition.limit_max}) > Duration{};
-}
-
 // Both can be before the campaign, of a run that goes on, or for ever.
 Instant after(Instant at, Duration time) {
     return at + std::min(time, Instant::max() - std::max(at, Instant{}));

@@ -41,6 +41,8 @@ const char* job_end_name(JobEnd how);
 // What each run is planned to take at most: the job's own limit, else its partition's, else a year, as Slurm
 // plans it.
 Duration time_limit(const WorldSpec& spec, const WorldJob& job);
+// It is not that year.
+bool has_time_limit(const WorldSpec& spec, const WorldJob& job);
 
 // What a kind may know of a job while it is about.
 struct WorldJobStatus {

@@ -332,6 +332,35 @@ TEST_CASE("In its queue a job of higher priority displaces the latest of the low
     CHECK(run(spec, jobs).starts.at(10)[0] == Instant(10h + 1min));
 }
 
+TEST_CASE("Volcano displaces on one node, and nobody whose end makes no room") {
+    WorldSpec spec = world("volcano", 4);
+    std::vector<WorldJob> jobs;
+    for (std::int64_t i = 1; i <= 8; ++i) jobs.push_back(job(i, 0s, 4, 10h));
+    jobs.push_back(job(9, 1h, 8, 1h));
+    spec.kube.volcano.overcommit_percent = 200;
+    jobs.back().qos = 1;
+    const Outcome r = run(spec, jobs);
+    CHECK(r.starts.at(8)[0] == Instant(1h));
+    CHECK(r.times("preempted").size() == 2);
+    // Half of it is enough for a queue that has less than it deserves.
+    spec.kube.queues = {{.name = "a"}, {.name = "b"}};
+    jobs.back().qos = 0;
+    jobs.back().queue = 1;
+    const Outcome reclaimed = run(spec, jobs);
+    CHECK(reclaimed.starts.at(8)[0] == Instant(1h));
+    CHECK(reclaimed.times("reclaimed").size() == 2);
+}
+
+TEST_CASE("Kueue leaves those be whose quota is not needed after all") {
+    WorldSpec spec = world("kueue", 2);
+    std::vector<WorldJob> jobs = {job(1, 0s, 12, 10h), job(2, 1min, 4, 10h), job(3, 1h, 12, 1h)};
+    for (WorldJob& each : jobs) each.gpus_per_pod = 4;
+    jobs[2].qos = 1;
+    const Outcome r = run(spec, jobs);
+    CHECK(r.times("preempted") == std::vector{Instant(1h)});
+    CHECK(r.starts.at(1).size() == 1);
+}
+
 TEST_CASE("A job larger than what the cluster is overcommitted by isn't let in while others run") {
     WorldSpec spec = world("volcano", 10);
     spec.kube.queues = {{.name = "a"}, {.name = "b"}};

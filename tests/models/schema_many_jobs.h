@@ -372,7 +372,7 @@ inline const std::map<std::string, WorldKnob> world_knobs = {
     {"jobs.kind.duty", {"name = \"large\"", "name = \"large\"\nduty = 0.5"}},
     {"jobs.kind.fabric_share", {"fabric_share = 0.5", "fabric_share = 0.9", world_shares}},
     {"jobs.kind.stream", {"gpus = 8\nwork = \"3 h\"", "stream = \"philly\""}},
-    {"jobs.kind.gpus_per_pod", {"gpus = 12", "gpus = 12\ngpus_per_pod = 4"}},
+    {"jobs.kind.gpus_per_pod", {"gpus = 12", "gpus = 12\ngpus_per_pod = 6"}},
     {"jobs.kind.work", {"work = \"6 h\"", "work = \"7 h\""}},
     {"jobs.kind.work_median", {"work_median = \"1 h\"", "work_median = \"90 min\""}},
     {"jobs.kind.limit", {"limit = \"3 h\"", "limit = \"1 h\""}},

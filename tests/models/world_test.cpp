@@ -529,6 +529,54 @@ TEST_CASE("A job's size is its share of the nodes and of the GPUs, on average") 
     CHECK(r.outcome.runs[1].first_start.time_since_epoch() == 20min);
 }
 
+TEST_CASE("A job that never fits between two windows that come again is refused") {
+    WorldSpec spec = world(2);
+    spec.reservations = {{0, 2, Instant(5h), 2h, 12h}};
+    const auto refused = [&](const WorldJob& each) {
+        const WorldRunResult r = run(spec, {each}, {}, 1000h);
+        return r.outcome.refused.size() == 1;
+    };
+    CHECK(!refused(job(1, 6h, 16, 1h, 10h)));
+    CHECK(refused(job(1, 6h, 16, 1h, 11h)));
+    CHECK(!refused(job(1, 0s, 16, 1h, 5h)));
+    WorldJob endless = job(1, 0s, 16, 1h);
+    endless.limit = {};
+    CHECK(refused(endless));
+    spec.reservations[0].nodes = 1;  // the other node is always its own
+    CHECK(refused(job(1, 6h, 16, 1h, 11h)));
+    CHECK(!refused(job(1, 6h, 8, 1h, 11h)));
+}
+
+TEST_CASE("The last, smaller pod goes to a leaf of the others") {
+    WorldSpec spec = world(4);
+    for (std::uint32_t n = 0; n < 4; ++n) spec.places.push_back({n / 2, 0});
+    spec.slurm.topology = SlurmTopology::tree;
+    WorldCluster cluster(spec);
+    SlurmPlacement chosen(cluster, SlurmTopology::tree);
+    cluster.take(0, 100, 8, 0);
+    const NodeSet& all = cluster.members(0);
+    WorldJob wants = job(1, 0s, 12, 1h);
+    wants.gpus_per_pod = 8;
+    // Leaf 0 has the fewest nodes with room for the full pod, and no second node for what is left over.
+    const auto nodes = chosen.place(wants, {all, all});
+    REQUIRE(nodes);
+    CHECK(chosen.leaves_of(*nodes) == 1);
+    CHECK(!nodes->has(1));
+}
+
+TEST_CASE("A job that preempts is not kept behind one that waits, if it ends before that starts") {
+    WorldSpec spec = world(2);
+    spec.slurm.qos = {{.name = "low"}, {.name = "high", .priority = 1, .preempts = {0}}};
+    std::vector<WorldJob> jobs = {job(1, 0s, 16, 10h, 12h), job(2, 1s, 16, 10h, 12h),
+                                  job(3, 2h, 8, 1h, 2h)};
+    jobs[2].qos = 1;
+    const WorldRunResult r = run(spec, jobs);
+    CHECK(r.outcome.preemptions == 1);
+    CHECK(r.outcome.runs[2].first_start == Instant(2h));
+    jobs[2].limit = 20h;  // it would delay the one that waits
+    CHECK(run(spec, jobs).outcome.runs[2].first_start > Instant(2h));
+}
+
 TEST_CASE("A job in its grace time keeps nobody from displacing others elsewhere") {
     WorldSpec spec = world(4);
     spec.partitions = {{.name = "a", .nodes = 2}, {.name = "b", .first_node = 2, .nodes = 2}};
