@@ -289,7 +289,16 @@ void FailureReader::add_slow_part(Section& section, const CauseSpec& spec, Failu
 }
 
 void FailureReader::add_repair(Section& failures) {
-    const RepairSpec spec = read_repair(failures, !s_.slow_parts.empty());
+    const auto any = [this](const auto& is) { return std::ranges::any_of(s_.causes, is); };
+    const WhatFails what{
+        .anything_slow = !s_.slow_parts.empty(),
+        .slow_for_good =
+            any([](const FailureCause& c) { return c.slow && c.slow->lasts == Duration{}; }),
+        .anything_leaves =
+            s_.causes.empty() || !s_.network_faults.causes.empty() || top_.has("inject") ||
+            top_.has("power") ||
+            any([](const FailureCause& c) { return c.slow || c.remedy != Remedy::restart; })};
+    const RepairSpec spec = read_repair(failures, what);
     if (s_.world && spec.misdiagnosis > 0 && !s_.world->spec.health.prolog &&
         !s_.world->spec.health.epilog) {
         failures.warning("misdiagnosis",

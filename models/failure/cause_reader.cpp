@@ -24,6 +24,7 @@ class CauseReader {
   private:
     void read_detection();
     void read_remedy();
+    void check_remedy();
     void read_life();
     void read_domain();
     void read_burst();
@@ -74,6 +75,15 @@ CauseSpec CauseReader::read() {
     settle_life(rate);
     if (cause_.staged.further > 0 && cause_.domain == DomainKind::node) {
         refuse("further_domains", "has no meaning without domain");
+    }
+    if (cause_.staged.further == 0) {
+        warn_of_keys(section_, {"further_every"}, "has no effect without further_domains");
+    }
+    if (cause_.burst.further == 0) {
+        warn_of_keys(section_, {"burst_within"}, "has no effect without burst");
+    }
+    if (cause_.silent && cause_.detection == Duration{}) {
+        section_.warning("silent", "has no effect: without detection it is noticed at once");
     }
     settle_slow_part();
     return spec_;
@@ -129,6 +139,25 @@ void CauseReader::read_remedy() {
     section_.read("replace_fraction", cause_.replace_fraction,
                   "With remedy = \"replace\": how many need repair; a reset cures the rest",
                   {.bound = Bound::fraction});
+    check_remedy();
+}
+
+// A node that comes back at once, and a time that nothing takes.
+void CauseReader::check_remedy() {
+    if (section_.describing()) return;
+    const bool replaced = cause_.remedy == Remedy::replace;
+    const bool some_reset = replaced && cause_.replace_fraction < 1;
+    if (!replaced) {
+        warn_of_keys(section_, {"repair_time", "replace_fraction"},
+                     "has no effect: remedy = \"replace\" alone takes a node to repair");
+    } else if (!section_.has("repair_time")) {
+        section_.warning("repair_time", "is not given: repairs take no time");
+    }
+    if (cause_.remedy == Remedy::restart || (replaced && !some_reset)) {
+        warn_of_keys(section_, {"reset_time"}, "has no effect: nothing is reset");
+    } else if (!section_.has("reset_time")) {
+        section_.warning("reset_time", "is not given: resets take no time");
+    }
 }
 
 void CauseReader::read_life() {
@@ -254,6 +283,8 @@ void CauseReader::settle_slow_part() {
         }
     }
     if (slows_.empty()) return;
+    warn_of_keys(section_, {"detection", "detected_by"},
+                 "has no effect with slows: [failures.search] says who finds a slow part");
     const auto part = std::ranges::find(context_.node_parts, slows_);
     spec_.slow_part = static_cast<std::size_t>(part - context_.node_parts.begin());
 }
@@ -275,8 +306,11 @@ FailureKeys read_failure_keys(Section& failures, Catalogue& catalogue) {
     failures.name("profile", keys.profile, profiles, "a failure profile",
                   "A cluster's published failure record, by cause");
     bool random = true;
-    failures.read("random", random, "Nodes fail at random; false: only as [[inject]] has it");
-    failures.read("rate_scale", keys.rate_scale, "Multiplies every failure rate",
+    failures.read("random", random,
+                  "Causes strike at random; false: only as [[inject]] has it (pumps and stores "
+                  "have their own)");
+    failures.read("rate_scale", keys.rate_scale,
+                  "Multiplies the rate of every cause (pumps and stores have their own)",
                   {.bound = Bound::non_negative});
     if (!random) keys.rate_scale = 0;
     failures.read("detection", keys.detection, "Until somebody notices, whatever the cause",

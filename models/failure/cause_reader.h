@@ -132,7 +132,13 @@ struct RepairSpec {
     QuarantineSpec quarantine;
     SearchSpec search;
 };
-RepairSpec read_repair(Section& failures, bool anything_slow);
+// What there is for a repair to mend.
+struct WhatFails {
+    bool anything_slow = false;
+    bool slow_for_good = false;  // some part stays slow until it is found
+    bool anything_leaves = false;
+};
+RepairSpec read_repair(Section& failures, const WhatFails& what);
 
 // ---- [[failures.storm]]: NICs that pause the compute network now and then ----
 

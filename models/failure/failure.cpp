@@ -161,11 +161,20 @@ Strike FailureSource::draw(RandomStream& stream, RandomStream& diagnosis) {
 }
 
 void FailureSource::handle(std::uint32_t kind) {
-    if (kind == one_more) return target_.strike(draw(further_, further_));
+    if (kind == one_more) return strike_once_more();
     const Strike strike = draw(stream_, diagnosis_);
     schedule_next();
-    schedule_burst();
-    target_.strike(strike);
+    if (target_.strike(strike)) schedule_burst();
+}
+
+// On whichever node has it among its strikes: lemons sooner than others.
+void FailureSource::strike_once_more() {
+    constexpr int draws_max = 1'000'000;  // where next to no node has any
+    for (int i = 0; i < draws_max; ++i) {
+        Strike strike = draw(further_, further_);
+        strike.follows = true;
+        if (target_.strike(strike)) return;
+    }
 }
 
 Duration SearchSpec::found_after(const Strike& strike, Instant now, double slowdown) const {

@@ -53,7 +53,8 @@ class FailureSource : public CampaignEngine::Component {
     class Target {
       public:
         virtual ~Target() = default;
-        virtual void strike(const Strike& strike) = 0;
+        // False: the node's own rate is lower than the worst one's, and this one is not among its strikes.
+        virtual bool strike(const Strike& strike) = 0;
     };
 
     FailureSource(CampaignEngine& engine, Target& target, std::size_t cause_index,
@@ -66,6 +67,7 @@ class FailureSource : public CampaignEngine::Component {
     enum Kind : std::uint32_t { first_of_burst, one_more };
     void schedule_next();
     void schedule_burst();
+    void strike_once_more();
     Strike draw(RandomStream& stream, RandomStream& diagnosis);
 
     CampaignEngine& engine_;

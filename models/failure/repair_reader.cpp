@@ -25,6 +25,9 @@ void read_shop(Section& failures, RepairShopSpec& shop) {
     if (repair.describing()) return;
     if (!shop.parts) {
         warn_of_keys(repair, {"lead_time"}, "has no effect without parts");
+    } else if (shop.lead_time == Duration{}) {
+        warn_of_keys(repair, {"parts"},
+                     "has no effect without lead_time: the next is there at once");
     }
     if (repair.has("burn_in_finds") && (shop.fails_again == 0 || shop.burn_in == Duration{})) {
         repair.warning("burn_in_finds", "has no effect without fails_again and burn_in");
@@ -53,7 +56,7 @@ void read_quarantine(Section& failures, QuarantineSpec& spec) {
     }
 }
 
-void read_search(Section& failures, SearchSpec& spec, bool anything_slow) {
+void read_search(Section& failures, SearchSpec& spec, const WhatFails& what) {
     Section search = failures.section("search");
     search.read("check_every", spec.check_every, "Time between health checks of all nodes",
                 {.bound = Bound::positive, .otherwise = "there are none"});
@@ -67,8 +70,17 @@ void read_search(Section& failures, SearchSpec& spec, bool anything_slow) {
                 {.bound = Bound::non_negative});
     search.finish();
     if (search.describing()) return;
-    if (search.present() && !anything_slow) {
+    if (spec.check_every == Duration{}) {
+        warn_of_keys(search, {"check_finds"}, "has no effect without check_every");
+    }
+    if (spec.compare == Duration{}) {
+        warn_of_keys(search, {"compare_above"}, "has no effect without compare_after");
+    }
+    if (search.present() && !what.anything_slow) {
         failures.warning("search", "has no effect: no cause has slows");
+    } else if (what.slow_for_good && spec.check_every == Duration{} && spec.compare == Duration{}) {
+        failures.warning("search", "is missing: a part that has become slow stays so for ever",
+                         "check_every or compare_after, or a cause's lasts");
     }
 }
 
@@ -89,10 +101,12 @@ void read_lemons(Section& failures, LemonNodes& lemons) {
         lemons.rate_multiplier = 1;
     } else if (lemon.has("fraction") && lemons.rate_multiplier == 1) {
         lemon.warning("fraction", "has no effect with rate_multiplier = 1: they fail as others do");
+    } else if (lemons.fraction == 0) {
+        warn_of_keys(lemon, {"cured_by_repair"}, "has no effect without failures.lemon.fraction");
     }
 }
 
-RepairSpec read_repair(Section& failures, bool anything_slow) {
+RepairSpec read_repair(Section& failures, const WhatFails& what) {
     RepairSpec spec;
     failures.read("misdiagnosis", spec.misdiagnosis,
                   "Share of diagnoses that blame another node: the job starts again and meets the "
@@ -104,7 +118,12 @@ RepairSpec read_repair(Section& failures, bool anything_slow) {
     }
     read_shop(failures, spec.shop);
     read_quarantine(failures, spec.quarantine);
-    read_search(failures, spec.search, anything_slow);
+    read_search(failures, spec.search, what);
+    if (!what.anything_leaves && !failures.describing()) {
+        warn_of_keys(
+            failures, {"misdiagnosis", "quarantine", "repair", "repair_sigma"},
+            "has no effect: no cause takes a node out (remedy = \"reset\" or \"replace\")");
+    }
     return spec;
 }
 

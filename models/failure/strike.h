@@ -24,6 +24,7 @@ struct Strike {
     double bystander = 0;      // uniform: the node that is blamed instead
     double search = 0;         // uniform: of a slow part, which health check finds it
     std::int64_t guesses = 0;  // at the node that is broken, all wrong
+    bool follows = false;      // another one of its burst
     std::optional<std::uint32_t>
         job{};  // of many: whose rate it is; what breaks nothing stops it alone
     std::optional<Duration> out_for{};  // of an injected one: how long its nodes are out

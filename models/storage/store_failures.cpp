@@ -93,19 +93,20 @@ Duration StoreFailures::repair_time(const StoreFailureSpec::Part& part,
                  repair_seconds_max));
 }
 
-void StoreFailures::strike(const Strike& strike) {
+bool StoreFailures::strike(const Strike& strike) {
     switch (static_cast<StorePart>(strike.cause)) {
         case StorePart::drive:
             lose_drive(strike.slot, repair_time(spec_.drive, strike));
-            return;
+            break;
         case StorePart::server:
             lose_server(strike.slot, repair_time(spec_.server, strike),
                         strike.replacement < spec_.server_takes_data);
-            return;
+            break;
         case StorePart::box:
             lose_box(strike.slot, repair_time(spec_.box, strike));
-            return;
+            break;
     }
+    return true;
 }
 
 void StoreFailures::handle(std::uint32_t event) {

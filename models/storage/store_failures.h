@@ -62,7 +62,7 @@ class StoreFailures : public CampaignEngine::Component, public FailureSource::Ta
     const StoreFailureCounts& counts() const { return counts_; }
 
     void handle(std::uint32_t kind) override;
-    void strike(const Strike& strike) override;
+    bool strike(const Strike& strike) override;
 
   private:
     enum Kind : std::uint32_t {

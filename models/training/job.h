@@ -107,7 +107,7 @@ class TrainingJob : public CampaignEngine::Component,
     void end();
 
     void handle(std::uint32_t kind) override;
-    void strike(const Strike& strike) override;
+    bool strike(const Strike& strike) override;
     void node_available();  // a spare, or a node that has come back
 
     // The nodes in these slots fail now. False: it does not run, and will meet them when it does.

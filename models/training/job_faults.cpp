@@ -13,9 +13,13 @@ void FaultCounts::add(const FaultCounts& other) {
     network_outages += other.network_outages;
 }
 
-void TrainingJob::strike(const Strike& strike) {
-    if (strike.acceptance >= pool_.acceptance(strike.slot)) return;
-    nodes_failed({strike, {strike.slot}});
+// Failures without a memory break nothing while the job is down: what they would hit then is as good as
+// new. Those of one burst belong together.
+bool TrainingJob::strike(const Strike& strike) {
+    if (strike.acceptance >= pool_.acceptance(strike.slot)) return false;
+    const bool noticed = nodes_failed({strike, {strike.slot}});
+    if (!noticed && strike.follows) pool_.stays_broken(strike);
+    return true;
 }
 
 bool TrainingJob::nodes_failed(const NodePool::Struck& struck) {

@@ -80,6 +80,11 @@ void NodePool::release(std::int64_t slot) {
     spares_.push_front(node);
 }
 
+void NodePool::stays_broken(const Strike& strike) {
+    const std::uint32_t node = slots_[static_cast<std::size_t>(strike.slot)];
+    if (node != no_node && takes_nodes(strike)) broken_[node] = strike;
+}
+
 NodePool::Struck NodePool::still_broken() {
     Struck struck;
     const auto add = [&](std::uint32_t node, const Strike& strike) {

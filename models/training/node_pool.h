@@ -71,6 +71,8 @@ class NodePool : public NodeFaults {
         Strike strike;
         std::vector<std::int64_t> slots;
     };
+    // The node in the struck slot, if it has to leave the job, is broken without anybody having noticed.
+    void stays_broken(const Strike& strike);
     // What the job meets as soon as it runs: slots whose nodes are broken and still in it, told once, one
     // cause at a time. Empty: nothing.
     Struck still_broken();

@@ -284,6 +284,9 @@ void check_planned_stops(Section& section, const JobSpec& job) {
         section.error("checkpoint", "a planned stop loses all steps of a job that does not save",
                       "give job.checkpoint a mode, or job.recovery.recompute = false");
     }
+    if (job.maintenance.every > Duration{} && none && job.recovery.recompute) {
+        section.warning("checkpoint", "each maintenance loses all steps: this job does not save");
+    }
     const bool own = std::ranges::any_of(
         job.stages, [](const StageSpec& stage) { return stage.checkpoint_steps > 0; });
     if (own && (none || job.checkpoint.interval_steps == 0)) {

@@ -303,3 +303,42 @@ TEST_CASE("a job that is submitted again comes last, and not more often than its
     CHECK(r.outcome.runs[0].how == JobEnd::timeout);
     CHECK(r.outcome.runs[0].end == Instant(8h));
 }
+
+namespace {
+
+// Takes a share of all strikes, as nodes do beside a lemon that is struck ten times as often.
+struct Counter : FailureSource::Target {
+    explicit Counter(CampaignEngine& counted, double share) : engine(counted), acceptance(share) {}
+    bool strike(const Strike& strike) override {
+        if (strike.acceptance >= acceptance) return false;
+        at.push_back(engine.now());
+        return true;
+    }
+    CampaignEngine& engine;
+    double acceptance;
+    std::vector<Instant> at;
+};
+
+}  // namespace
+
+TEST_CASE("the failures of a burst stay together where lemons are struck more often than others") {
+    FailureCause cause;
+    cause.name = "pairs";
+    cause.rate_per_node = Rate{1 / seconds(Duration(1000h))};
+    cause.burst = {.further = 5, .within = 10s};
+    for (const double multiplier : {1.0, 10.0}) {
+        INFO(multiplier);
+        CampaignEngine engine;
+        Counter counter(engine, 1 / multiplier);
+        FailureSource source(engine, counter, 0, cause, 10, multiplier, 1, 0);
+        source.start();
+        engine.run(Instant(100'000h));
+        std::int64_t bursts = 0;
+        for (std::size_t i = 0; i < counter.at.size(); ++i) {
+            bursts += i == 0 || counter.at[i] > counter.at[i - 1] + 20s ? 1 : 0;
+        }
+        CHECK(static_cast<double>(bursts) == doctest::Approx(1000).epsilon(0.1));
+        const double each = static_cast<double>(counter.at.size()) / static_cast<double>(bursts);
+        CHECK(each == doctest::Approx(6).epsilon(0.1));
+    }
+}
