@@ -4,14 +4,13 @@
 
 #include <doctest/doctest.h>
 
-#include "models/fabric/fabric.h"
+#include "tests/packets.h"
 
 using namespace railyard;
 
 namespace {
 
-constexpr std::int64_t us = 1'000'000;  // in ps
-constexpr Bandwidth line = Bandwidth::bits_per_second(400'000'000'000);
+constexpr Bandwidth line = gbit(400);
 
 // Two leaves of four NICs, four spines; flows of a megabyte or so from the first leaf to the second.
 struct Fabric {

@@ -2,13 +2,12 @@
 
 #include <cmath>
 
-#include "models/fabric/fabric.h"
+#include "tests/packets.h"
 
 using namespace railyard;
 
 namespace {
 
-constexpr std::int64_t us = 1'000'000;  // in ps
 constexpr std::int64_t frame_bytes = 4154;
 constexpr std::int64_t frame_ps = frame_bytes * 20;  // at 400 Gbit/s
 
@@ -20,18 +19,14 @@ struct BadCable {
 
     BadCable(double lost, std::int64_t latency, std::int64_t replays) {
         const VertexId a = network.add_nic();
-        link = network.add_cable(a, network.add_nic(), Bandwidth::bits_per_second(400'000'000'000),
-                                 Picoseconds(latency));
+        link = network.add_cable(a, network.add_nic(), gbit(400), Picoseconds(latency));
         network.links[link].bit_error_rate = 1 - std::pow(1 - lost, 1.0 / (8 * frame_bytes));
         spec.ack_class = -1;
         spec.link_retry = {replays > 0, replays};
         spec.retransmission_timeout = Picoseconds(1000 * us);
     }
     PacketFlow flow(std::int64_t packets) const {
-        PacketFlow f;
-        f.path = {link};
-        f.bytes = packets * spec.payload_bytes;
-        return f;
+        return flow_of({link}, packets * spec.payload_bytes);
     }
 };
 
@@ -112,15 +107,8 @@ TEST_CASE("a frame that was sent again in vain as often as it may be is lost to 
 }
 
 TEST_CASE("books agree at every event while links with credits send again, and go down") {
-    PacketNetwork network;
-    const VertexId sw = network.add_switch(400'000);
-    const Bandwidth rate = Bandwidth::bits_per_second(10'000'000'000);
-    const LinkId down = network.add_cable(sw, network.add_nic(), rate, Picoseconds(us));
-    std::vector<LinkId> ups;
-    for (int i = 0; i < 4; ++i) {
-        ups.push_back(network.add_cable(network.add_nic(), sw, rate, Picoseconds(us)));
-    }
-    for (PacketLink& l : network.links) {
+    Star star(4, 400'000, gbit(10));
+    for (PacketLink& l : star.network.links) {
         l.vl_buffer_bytes = 12'000;
         l.bit_error_rate = 2e-6;
     }
@@ -128,15 +116,10 @@ TEST_CASE("books agree at every event while links with credits send again, and g
     spec.classes = {{FlowControl::credits, false, 0}, {FlowControl::credits, true, 1}};
     spec.link_retry = {true, 7};
     spec.retransmission_timeout = Picoseconds(1000 * us);
-    PacketEngine e(network, spec);
-    for (std::size_t i = 0; i < 4; ++i) {
-        PacketFlow f;
-        f.path = {ups[i], down};
-        f.bytes = 300'000;
-        e.add(f);
-    }
-    e.flap(down, Picoseconds(300 * us), Picoseconds(340 * us));
-    e.flap(ups[1], Picoseconds(500 * us), Picoseconds(600 * us));
+    PacketEngine e(star.network, spec);
+    for (std::size_t i = 0; i < 4; ++i) e.add(star.flow(i, 300'000));
+    e.flap(star.down, Picoseconds(300 * us), Picoseconds(340 * us));
+    e.flap(star.ups[1], Picoseconds(500 * us), Picoseconds(600 * us));
     while (!e.run(PacketEngine::never, 1)) REQUIRE(e.audit() == "");
     for (std::size_t i = 0; i < 4; ++i) CHECK(e.received_bytes(i) == 300'000);
     CHECK(e.totals().replayed > 0);

@@ -4,28 +4,23 @@
 
 #include <cmath>
 
-#include "models/fabric/fabric.h"
+#include "tests/packets.h"
 
 using namespace railyard;
 
 namespace {
 
 constexpr std::int64_t frame_bytes = 4154;
-const Bandwidth line = Bandwidth::bits_per_second(400'000'000'000);
+const Bandwidth line = gbit(400);
 
 // What a flow gets of a link of this latency, of whose bits this part comes wrong after correction.
 double share_on_packets(PacketSpec spec, double rate, std::int64_t latency_ps,
                         std::int64_t packets) {
-    PacketNetwork network;
-    const VertexId a = network.add_nic();
-    const LinkId link = network.add_cable(a, network.add_nic(), line, Picoseconds(latency_ps));
-    network.links[link].bit_error_rate = rate;
+    Chain one({line}, Picoseconds(latency_ps));
+    one.network.links[one.path[0]].bit_error_rate = rate;
     spec.retransmission_timeout = Picoseconds(100'000'000);
-    PacketEngine e(network, spec);
-    PacketFlow f;
-    f.path = {link};
-    f.bytes = packets * spec.payload_bytes;
-    e.add(f);
+    PacketEngine e(one.network, spec);
+    e.add(one.flow(packets * spec.payload_bytes));
     REQUIRE(e.run(PacketEngine::never));
     return static_cast<double>(packets * frame_bytes * 20) /
            static_cast<double>(e.end(0).count() - 2 * latency_ps);

@@ -4,45 +4,10 @@
 
 #include <algorithm>
 
-#include "models/fabric/fabric.h"
 #include "models/fabric/packet_deadlock.h"
+#include "tests/packets.h"
 
 using namespace railyard;
-
-namespace {
-
-constexpr std::int64_t us = 1'000'000;  // in ps
-constexpr Bandwidth gbit(std::int64_t n) {
-    return Bandwidth::bits_per_second(n * 1'000'000'000);
-}
-constexpr std::int64_t endless = std::int64_t{1} << 40;
-
-PacketFlow flow_of(std::vector<LinkId> path, std::int64_t bytes = endless, int traffic_class = 1) {
-    PacketFlow f;
-    f.path = std::move(path);
-    f.bytes = bytes;
-    f.traffic_class = traffic_class;
-    return f;
-}
-
-// NIC - switches - NIC, every link alike.
-struct Chain {
-    PacketNetwork network;
-    std::vector<LinkId> path;
-
-    Chain(std::size_t links, Bandwidth rate, Picoseconds latency = Picoseconds(us)) {
-        VertexId at = network.add_nic();
-        for (std::size_t i = 0; i < links; ++i) {
-            const VertexId next =
-                i + 1 == links ? network.add_nic() : network.add_switch(16'000'000);
-            path.push_back(network.add_cable(at, next, rate, latency));
-            at = next;
-        }
-        for (PacketLink& l : network.links) l.headroom_bytes = 200'000;
-    }
-};
-
-}  // namespace
 
 // ---- pauses that are renewed ----
 
@@ -208,16 +173,12 @@ TEST_CASE("a NIC that returns credits again lets everything through that it held
 TEST_CASE("credits lose nothing in an incast, whatever the buffers, and share it equally") {
     for (const std::int64_t packets : {1, 3, 30}) {
         CAPTURE(packets);
-        PacketNetwork network;
-        const VertexId left = network.add_switch(16'000'000);
-        const VertexId right = network.add_switch(16'000'000);
-        const auto cable = [&](VertexId a, VertexId b) {
-            return network.add_cable(a, b, gbit(400), Picoseconds(us));
-        };
-        const LinkId middle = cable(left, right);
-        const LinkId down = cable(right, network.add_nic());
+        TwoSwitches network(16'000'000, gbit(400));
+        const LinkId down = network.down(network.right);
         std::vector<std::vector<LinkId>> paths;
-        for (int i = 0; i < 8; ++i) paths.push_back({cable(network.add_nic(), left), middle, down});
+        for (int i = 0; i < 8; ++i) {
+            paths.push_back({network.up(network.left), network.middle, down});
+        }
         give_buffers(network, packets * full_room);
         PacketSpec spec = infiniband();
         spec.ack_class = 0;
@@ -239,8 +200,8 @@ TEST_CASE("a stopped virtual lane does not stop its neighbour on the same link")
     Chain chain(3, gbit(100));
     give_buffers(chain.network, 100 * full_room);
     PacketEngine e(chain.network, infiniband());
-    e.add(flow_of(chain.path, endless, 1));
-    e.add(flow_of(chain.path, endless, 0));
+    e.add(flow_of(chain.path, unending, 1));
+    e.add(flow_of(chain.path, unending, 0));
     e.storm(chain.path.back(), 0, {}, PacketEngine::never);
     e.run(Picoseconds(1000 * us));
     const std::int64_t before = e.received_bytes(0);
@@ -284,17 +245,11 @@ TEST_CASE("what heads a queue without credits for its lifetime is dropped, soone
 
 TEST_CASE("a lane stalls after its seventh lifetime, and what stood behind it goes on for eight") {
     // a and b send over one cable, to a NIC that takes nothing and to one that does.
-    PacketNetwork network;
-    const VertexId left = network.add_switch(16'000'000);
-    const VertexId right = network.add_switch(16'000'000);
-    const auto cable = [&](VertexId from, VertexId to) {
-        return network.add_cable(from, to, gbit(100), Picoseconds(us));
-    };
-    const LinkId between = cable(left, right);
-    const LinkId from_a = cable(network.add_nic(), left);
-    const LinkId from_b = cable(network.add_nic(), left);
-    const LinkId to_dead = cable(right, network.add_nic());
-    const LinkId to_sound = cable(right, network.add_nic());
+    TwoSwitches network(16'000'000, gbit(100));
+    const LinkId from_a = network.up(network.left);
+    const LinkId from_b = network.up(network.left);
+    const LinkId to_dead = network.down(network.right);
+    const LinkId to_sound = network.down(network.right);
     give_buffers(network, 10 * full_room);
     PacketSpec spec = infiniband();
     StandaloneCatalogue own;
@@ -307,8 +262,8 @@ TEST_CASE("a lane stalls after its seventh lifetime, and what stood behind it go
     const auto received = [&](int lifetimes, std::int64_t stall_count) {
         spec.credits.leaf_stall_count = stall_count;
         PacketEngine e(network, spec);
-        e.add(flow_of({from_a, between, to_dead}));
-        e.add(flow_of({from_b, between, to_sound}));
+        e.add(flow_of({from_a, network.middle, to_dead}));
+        e.add(flow_of({from_b, network.middle, to_sound}));
         e.storm(to_dead, 1, {}, PacketEngine::never);
         e.run(Picoseconds(lifetimes * 4000 * us + 2000 * us));
         CHECK(e.audit() == "");
@@ -333,22 +288,16 @@ namespace {
 
 // Three switches in a ring, a NIC at each; every NIC sends to the one two hops on, all the same way round.
 struct RingOfThree {
-    PacketNetwork network;
+    PlainNetwork network{gbit(100), 200'000};
     std::vector<LinkId> ring;
     std::vector<LinkId> up;  // from the NICs
 
     RingOfThree() {
         std::vector<VertexId> sw;
         for (int i = 0; i < 3; ++i) sw.push_back(network.add_switch(4'000'000));
-        const auto cable = [&](VertexId a, VertexId b) {
-            return network.add_cable(a, b, gbit(100), Picoseconds(us));
-        };
-        for (std::size_t i = 0; i < 3; ++i) ring.push_back(cable(sw[i], sw[(i + 1) % 3]));
-        for (std::size_t i = 0; i < 3; ++i) up.push_back(cable(network.add_nic(), sw[i]));
-        for (PacketLink& l : network.links) {
-            l.headroom_bytes = 200'000;
-            l.vl_buffer_bytes = 100 * full_room;
-        }
+        for (std::size_t i = 0; i < 3; ++i) ring.push_back(network.cable(sw[i], sw[(i + 1) % 3]));
+        for (const VertexId each : sw) up.push_back(network.up(each));
+        give_buffers(network, 100 * full_room);
     }
     std::vector<LinkId> way(std::size_t from) const {
         return {up[from], ring[from], ring[(from + 1) % 3], reverse_link(up[(from + 2) % 3])};
@@ -469,16 +418,10 @@ TEST_CASE(
 }
 
 TEST_CASE("the chain behind an incast ends at the link that is busy") {
-    PacketNetwork network;
-    const VertexId left = network.add_switch(4'000'000);
-    const VertexId right = network.add_switch(4'000'000);
-    const auto cable = [&](VertexId a, VertexId b) {
-        return network.add_cable(a, b, gbit(100), Picoseconds(us));
-    };
-    const LinkId middle = cable(left, right);
-    const LinkId down = cable(right, network.add_nic());
-    const std::vector<LinkId> ups = {cable(network.add_nic(), left),
-                                     cable(network.add_nic(), right)};
+    TwoSwitches network(4'000'000, gbit(100));
+    const LinkId middle = network.middle;
+    const LinkId down = network.down(network.right);
+    const std::vector<LinkId> ups = {network.up(network.left), network.up(network.right)};
     give_buffers(network, 30 * full_room);
     PacketEngine e(network, infiniband());
     e.add(flow_of({ups[0], middle, down}));
@@ -608,22 +551,10 @@ TEST_CASE("a watchdog that drops both ways also throws away what the stormed NIC
 namespace {
 
 // NICs that send into one link of 400 Gbit/s, each in a class of its own.
-struct Funnel {
-    PacketNetwork network;
-    LinkId down;
-    std::vector<LinkId> ups;
+struct Funnel : Star {
     PacketSpec spec;
 
-    explicit Funnel(std::size_t nics) {
-        const VertexId sw = network.add_switch(16'000'000);
-        const auto cable = [&](VertexId a, VertexId b) {
-            return network.add_cable(a, b, gbit(400), Picoseconds(us));
-        };
-        down = cable(sw, network.add_nic());
-        for (std::size_t i = 0; i < nics; ++i) ups.push_back(cable(network.add_nic(), sw));
-        for (PacketLink& l : network.links) l.headroom_bytes = 200'000;
-        spec.ack_class = -1;
-    }
+    explicit Funnel(int nics) : Star(nics, 16'000'000, gbit(400), 200'000) { spec.ack_class = -1; }
 };
 
 }  // namespace
@@ -634,9 +565,9 @@ TEST_CASE("classes share a link by weight, and a strict one goes before them") {
         give_buffers(funnel.network, 100 * full_room);
         funnel.spec.classes = {{control, false, 0}, {control, false, 1}, {control, false, 3}};
         PacketEngine e(funnel.network, funnel.spec);
-        e.add(flow_of({funnel.ups[0], funnel.down}, 5'000'000, 0));
-        e.add(flow_of({funnel.ups[1], funnel.down}, endless, 1));
-        e.add(flow_of({funnel.ups[2], funnel.down}, endless, 2));
+        e.add(funnel.flow(0, 5'000'000, 0));
+        e.add(funnel.flow(1, unending, 1));
+        e.add(funnel.flow(2, unending, 2));
         // One packet of the others may be under way when the strict one begins, and none comes between.
         while (e.end(0) == PacketEngine::never) e.run(e.now() + Picoseconds(us));
         CHECK(e.end(0).count() < 5'000'000 / 4096 * full_packet * 20 + 5 * us);
@@ -665,10 +596,10 @@ TEST_CASE("turns are counted in bytes: short packets get as much of the link as 
     funnel.spec.classes = {
         {FlowControl::none, false, 0}, {FlowControl::pfc, false, 1}, {FlowControl::pfc, false, 1}};
     PacketEngine e(funnel.network, funnel.spec);
-    e.add(flow_of({funnel.ups[0], funnel.down}));
+    e.add(funnel.flow(0));
     const std::int64_t messages = 2000;
     for (std::int64_t i = 0; i < messages; ++i) {
-        e.add(flow_of({funnel.ups[1], funnel.down}, 1000, 2));
+        e.add(funnel.flow(1, 1000, 2));
     }
     while (e.end(static_cast<std::size_t>(messages)) == PacketEngine::never) {
         e.run(e.now() + Picoseconds(us / 10));
@@ -688,7 +619,7 @@ TEST_CASE(
         Funnel funnel(8);
         funnel.spec.buffer.headroom_oversubscription = oversubscription;
         PacketEngine e(funnel.network, funnel.spec);
-        for (std::size_t i = 0; i < 4; ++i) e.add(flow_of({funnel.ups[i], funnel.down}));
+        for (std::size_t i = 0; i < 4; ++i) e.add(funnel.flow(i));
         e.storm(funnel.down, 1, {}, PacketEngine::never);
         e.run(Picoseconds(2000 * us));
         const double headroom = 9 * 200e3 / static_cast<double>(oversubscription);

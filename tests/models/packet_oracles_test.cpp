@@ -138,26 +138,17 @@ TEST_CASE("what the worst traffic holds beyond XOFF is there and back, and two p
 }
 
 TEST_CASE("a queue of a lossy class takes what it has room for") {
-    PacketNetwork network;
-    const VertexId sw = network.add_switch(16'000'000);
-    const LinkId down = network.add_cable(sw, network.add_nic(), gbit(400), Picoseconds(us));
     PacketSpec spec;
     spec.classes = {{FlowControl::none, false}, {FlowControl::none, false}};
     spec.ack_class = -1;
     spec.lossy_queue_bytes = 10'000;
     constexpr int senders = 8;
-    std::vector<PacketFlow> flows;
-    for (int i = 0; i < senders; ++i) {
-        PacketFlow f;
-        f.path = {network.add_cable(network.add_nic(), sw, gbit(400), Picoseconds(us)), down};
-        f.bytes = 4096;
-        flows.push_back(f);
-    }
-    PacketEngine e(network, spec);
-    for (const PacketFlow& f : flows) e.add(f);
+    const Star star(senders, 16'000'000, gbit(400));
+    PacketEngine e(star.network, spec);
+    for (std::size_t i = 0; i < senders; ++i) e.add(star.flow(i, 4096));
     CHECK_FALSE(e.run(Picoseconds(100 * us)));
     // One goes out at once, two wait.
     CHECK(e.totals().lost_lossy == senders - 3);
-    CHECK(e.queue_bytes_max(down, 1) == 2 * (4096 + 58));
+    CHECK(e.queue_bytes_max(star.down, 1) == 2 * (4096 + 58));
     CHECK(e.audit() == "");
 }

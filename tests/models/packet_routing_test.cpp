@@ -4,16 +4,15 @@
 #include <cmath>
 #include <set>
 
-#include "models/fabric/fabric.h"
 #include "sim/config.h"
 #include "sim/rng.h"
+#include "tests/packets.h"
 
 using namespace railyard;
 
 namespace {
 
-constexpr std::int64_t us = 1'000'000;  // in ps
-constexpr Bandwidth line = Bandwidth::bits_per_second(400'000'000'000);
+constexpr Bandwidth line = gbit(400);
 
 TopologySpec shape(const std::string& kind, std::int64_t nodes, std::int64_t tiers,
                    std::int64_t ports) {

@@ -47,35 +47,8 @@ TEST_CASE("the timing wheel and the ladder queue agree on every event") {
 
 // ---- one flow ----
 
-namespace {
-
-struct Chain {
-    PacketNetwork network;
-    std::vector<LinkId> path;
-
-    // NIC - switches - NIC, a rate for each link.
-    explicit Chain(const std::vector<std::int64_t>& gbits) {
-        VertexId at = network.add_nic();
-        for (std::size_t i = 0; i < gbits.size(); ++i) {
-            const VertexId next =
-                i + 1 == gbits.size() ? network.add_nic() : network.add_switch(16'000'000);
-            path.push_back(network.add_cable(at, next, gbit(gbits[i]), Picoseconds(us)));
-            at = next;
-        }
-        for (PacketLink& l : network.links) l.headroom_bytes = 200'000;
-    }
-    PacketFlow flow(std::int64_t bytes) const {
-        PacketFlow f;
-        f.path = path;
-        f.bytes = bytes;
-        return f;
-    }
-};
-
-}  // namespace
-
 TEST_CASE("a flow alone takes serialisation and propagation, to the picosecond") {
-    const Chain chain({400, 400, 100, 400});
+    const Chain chain({gbit(400), gbit(400), gbit(100), gbit(400)});
     PacketSpec spec;
     PacketEngine e(chain.network, spec);
     e.add(chain.flow(10 * 4096));
@@ -93,7 +66,9 @@ TEST_CASE("a flow alone takes serialisation and propagation, to the picosecond")
 
 TEST_CASE("cut-through saves all but a header at each switch that is not slower on its way in") {
     const auto end = [](bool cut_through, const std::vector<std::int64_t>& gbits) {
-        const Chain chain(gbits);
+        std::vector<Bandwidth> rates;
+        for (const std::int64_t n : gbits) rates.push_back(gbit(n));
+        const Chain chain(rates);
         PacketSpec spec;
         spec.cut_through = cut_through;
         spec.ack_class = -1;
@@ -107,7 +82,7 @@ TEST_CASE("cut-through saves all but a header at each switch that is not slower 
 }
 
 TEST_CASE("acknowledgements come every so many packets, and after the last") {
-    const Chain chain({400, 400});
+    const Chain chain({gbit(400), gbit(400)});
     PacketSpec spec;
     spec.ack_every = 4;
     PacketEngine e(chain.network, spec);
@@ -117,7 +92,7 @@ TEST_CASE("acknowledgements come every so many packets, and after the last") {
 }
 
 TEST_CASE("a flow starts when the one that it waits for has ended") {
-    const Chain chain({400, 400});
+    const Chain chain({gbit(400), gbit(400)});
     PacketEngine e(chain.network, {});
     e.add(chain.flow(40960));
     PacketFlow second = chain.flow(40960);
@@ -130,16 +105,13 @@ TEST_CASE("a flow starts when the one that it waits for has ended") {
 TEST_CASE("queue pairs of a NIC take turns, packet by packet") {
     constexpr std::int64_t count = 6;
     constexpr std::int64_t packet_ps = (4096 + 58) * 20;
-    PacketNetwork network;
+    PlainNetwork network(gbit(400));
     const VertexId sw = network.add_switch(16'000'000);
-    const LinkId up = network.add_cable(network.add_nic(), sw, gbit(400), Picoseconds(us));
+    const LinkId up = network.up(sw);
     PacketSpec spec;
     spec.ack_class = -1;
     std::vector<PacketFlow> flows(count);
-    for (PacketFlow& f : flows) {
-        f.path = {up, network.add_cable(sw, network.add_nic(), gbit(400), Picoseconds(us))};
-        f.bytes = 3 * 4096;
-    }
+    for (PacketFlow& f : flows) f = flow_of({up, network.down(sw)}, 3 * 4096);
     PacketEngine e(network, spec);
     for (const PacketFlow& f : flows) e.add(f);
     REQUIRE(e.run(PacketEngine::never));
@@ -174,30 +146,17 @@ TEST_CASE("equally hot ports settle at alpha B / (1 + alpha N)") {
         for (const double alpha : {0.125, 1.0}) {
             CAPTURE(n);
             CAPTURE(alpha);
-            PacketNetwork network;
-            const VertexId sw = network.add_switch(16'000'000);
-            const LinkId down =
-                network.add_cable(sw, network.add_nic(), gbit(400), Picoseconds(us));
+            const Star star(n, 16'000'000, gbit(400), 200'000);
             PacketSpec spec;
             spec.buffer.alpha = alpha;
-            std::vector<LinkId> ups;
-            for (int i = 0; i < n; ++i) {
-                ups.push_back(network.add_cable(network.add_nic(), sw, gbit(400), Picoseconds(us)));
-            }
-            for (PacketLink& l : network.links) l.headroom_bytes = 200'000;
-            PacketEngine e(network, spec);
-            for (const LinkId up : ups) {
-                PacketFlow f;
-                f.path = {up, down};
-                f.bytes = std::int64_t{1} << 30;
-                e.add(f);
-            }
-            e.storm(down, 1, {}, PacketEngine::never);
+            PacketEngine e(star.network, spec);
+            for (const LinkId up : star.ups) e.add(flow_of({up, star.down}, 1 << 30));
+            e.storm(star.down, 1, {}, PacketEngine::never);
             CHECK_FALSE(e.run(Picoseconds(2000 * us)));
             const auto ports = static_cast<double>(n + 1);
             const double pool = 16e6 - ports * (200e3 + 2 * 4096);
             const double settled = alpha * pool / (1 + alpha * n);
-            for (const LinkId up : ups) {
+            for (const LinkId up : star.ups) {
                 CHECK(static_cast<double>(e.ingress(up, 1).bytes - 4096) ==
                       doctest::Approx(settled).epsilon(0.01));
                 CHECK(e.paused(up, 1));
@@ -209,11 +168,11 @@ TEST_CASE("equally hot ports settle at alpha B / (1 + alpha N)") {
 }
 
 TEST_CASE("a pause spreads against the traffic, a hop in threshold / rate + delay") {
-    Chain chain({100, 100, 100, 100});
+    Chain chain({gbit(100), gbit(100), gbit(100), gbit(100)});
     PacketSpec spec;
     spec.buffer.alpha = 0.125;
     PacketEngine e(chain.network, spec);
-    e.add(chain.flow(std::int64_t{1} << 40));
+    e.add(chain.flow());
     e.storm(chain.path[3], 1, Picoseconds(100 * us), PacketEngine::never);
     // Alone it takes x = alpha (pool - x) of the pool, and its reserve.
     const double pool = 16e6 - 2 * (200e3 + 2 * 4096);
@@ -239,9 +198,9 @@ TEST_CASE("a pause spreads against the traffic, a hop in threshold / rate + dela
 }
 
 TEST_CASE("XON ends a pause") {
-    Chain chain({100, 100});
+    Chain chain({gbit(100), gbit(100)});
     PacketEngine e(chain.network, {});
-    e.add(chain.flow(std::int64_t{1} << 40));
+    e.add(chain.flow());
     e.storm(chain.path[1], 1, {}, Picoseconds(50 * us));
     e.run(Picoseconds(40 * us));
     CHECK(e.paused(chain.path[1], 1));
@@ -255,12 +214,12 @@ TEST_CASE(
     "of storms that overlap the last to end lets the link go on, with pauses as with credits") {
     for (const FlowControl control : {FlowControl::pfc, FlowControl::credits}) {
         CAPTURE(static_cast<int>(control));
-        Chain chain({100, 100});
+        Chain chain({gbit(100), gbit(100)});
         for (PacketLink& l : chain.network.links) l.vl_buffer_bytes = 64 * 1024;
         PacketSpec spec;
         spec.classes = {{FlowControl::none, false, 0}, {control, true, 1}};
         PacketEngine e(chain.network, spec);
-        e.add(chain.flow(std::int64_t{1} << 40));
+        e.add(chain.flow());
         const LinkId down = chain.path[1];
         e.storm(down, 1, Picoseconds(10 * us), Picoseconds(100 * us));
         e.storm(down, 1, Picoseconds(20 * us), Picoseconds(50 * us));
@@ -276,9 +235,9 @@ TEST_CASE(
 }
 
 TEST_CASE("a receive buffer that has emptied ends no storm of its NIC") {
-    Chain chain({100, 100});
+    Chain chain({gbit(100), gbit(100)});
     PacketEngine e(chain.network, {});
-    e.add(chain.flow(std::int64_t{1} << 40));
+    e.add(chain.flow());
     const LinkId down = chain.path[1];
     e.slow_receiver(down, gbit(50), {}, Picoseconds(1000 * us));
     e.run(Picoseconds(50 * us));
@@ -293,23 +252,11 @@ TEST_CASE("a receive buffer that has emptied ends no storm of its NIC") {
 TEST_CASE("no headroom, no losslessness; and what was lost is sent again") {
     for (const std::int64_t headroom : {0, 2000, 200'000}) {
         CAPTURE(headroom);
-        PacketNetwork network;
-        const VertexId sw = network.add_switch(1'000'000);
-        const LinkId down = network.add_cable(sw, network.add_nic(), gbit(100), Picoseconds(us));
-        std::vector<LinkId> ups;
-        for (int i = 0; i < 2; ++i) {
-            ups.push_back(network.add_cable(network.add_nic(), sw, gbit(100), Picoseconds(us)));
-        }
-        for (PacketLink& l : network.links) l.headroom_bytes = headroom;
+        const Star star(2, 1'000'000, gbit(100), headroom);
         PacketSpec spec;
         spec.retransmission_timeout = Picoseconds(1000 * us);
-        PacketEngine e(network, spec);
-        for (const LinkId up : ups) {
-            PacketFlow f;
-            f.path = {up, down};
-            f.bytes = 4'000'000;
-            e.add(f);
-        }
+        PacketEngine e(star.network, spec);
+        for (std::size_t i = 0; i < 2; ++i) e.add(star.flow(i, 4'000'000));
         REQUIRE(e.run(Picoseconds(100'000 * us)));
         CHECK((e.totals().lost_lossless > 0) == (headroom < 200'000));
         CHECK((e.totals().retransmitted > 0) == (headroom < 200'000));
@@ -364,34 +311,24 @@ TEST_CASE("the watchdog's profiles are the catalogue's; SONiC's grow with the po
 TEST_CASE("one NIC that pauses for ever freezes the others until the watchdog cuts it off") {
     // A and B send over one link between two switches; B's receiver storms. A is the victim.
     const auto run = [](WatchdogAction action) {
-        PacketNetwork network;
-        const VertexId s1 = network.add_switch(4'000'000);
-        const VertexId s2 = network.add_switch(4'000'000);
-        const auto cable = [&](VertexId a, VertexId b) {
-            return network.add_cable(a, b, gbit(400), Picoseconds(us));
-        };
-        const LinkId middle = cable(s1, s2);
-        const LinkId to_victim = cable(s2, network.add_nic());
-        const LinkId to_storm = cable(s2, network.add_nic());
-        std::vector<LinkId> ups = {cable(network.add_nic(), s1), cable(network.add_nic(), s1)};
-        for (PacketLink& l : network.links) l.headroom_bytes = 200'000;
+        TwoSwitches network(4'000'000, gbit(400), 200'000);
+        const LinkId to_victim = network.down(network.right);
+        const LinkId to_storm = network.down(network.right);
+        const LinkId first = network.up(network.left);
+        const LinkId second = network.up(network.left);
         PacketSpec spec;
         spec.retransmission_timeout = Picoseconds(4000 * us);
         spec.watchdog.action = action;
         spec.watchdog.poll = spec.watchdog.detection = Picoseconds(2000 * us);
         spec.watchdog.restoration = Picoseconds(2000 * us);
         PacketEngine e(network, spec);
-        PacketFlow f;
-        f.path = {ups[0], middle, to_victim};
-        f.bytes = std::int64_t{1} << 40;
-        e.add(f);
-        f.path = {ups[1], middle, to_storm};
-        e.add(f);
+        e.add(flow_of({first, network.middle, to_victim}));
+        e.add(flow_of({second, network.middle, to_storm}));
         e.storm(to_storm, 1, Picoseconds(100 * us), PacketEngine::never);
         e.run(Picoseconds(1500 * us));
         const std::int64_t frozen = e.received_bytes(0);
-        CHECK(e.paused(middle, 1));
-        CHECK(e.paused(ups[0], 1));
+        CHECK(e.paused(network.middle, 1));
+        CHECK(e.paused(first, 1));
         e.run(Picoseconds(1900 * us));
         CHECK(e.received_bytes(0) == frozen);
         e.run(Picoseconds(6100 * us));
@@ -412,16 +349,10 @@ TEST_CASE("one NIC that pauses for ever freezes the others until the watchdog cu
 
 TEST_CASE("what a watchdog sends past a pause and finds no room is its own loss, not its class's") {
     // Two senders, a switch, and one whose watchdog ignores the pauses of a switch that is full.
-    PacketNetwork network;
-    const VertexId s1 = network.add_switch(4'000'000);
-    const VertexId s2 = network.add_switch(1'000'000);
-    const auto cable = [&](VertexId a, VertexId b) {
-        return network.add_cable(a, b, gbit(400), Picoseconds(us));
-    };
-    const LinkId middle = cable(s1, s2);
-    const LinkId down = cable(s2, network.add_nic());
-    const LinkId up = cable(network.add_nic(), s1);
-    for (PacketLink& l : network.links) l.headroom_bytes = 200'000;
+    TwoSwitches network(4'000'000, gbit(400), 200'000);
+    network.buffer_bytes[network.right] = 1'000'000;
+    const LinkId down = network.down(network.right);
+    const LinkId up = network.up(network.left);
     PacketSpec spec;
     spec.retransmission_timeout = Picoseconds(4000 * us);
     spec.watchdog.action = WatchdogAction::forward;
@@ -429,10 +360,7 @@ TEST_CASE("what a watchdog sends past a pause and finds no room is its own loss,
     spec.watchdog.poll = spec.watchdog.detection = Picoseconds(200 * us);
     spec.watchdog.restoration = Picoseconds(200 * us);
     PacketEngine e(network, spec);
-    PacketFlow f;
-    f.path = {up, middle, down};
-    f.bytes = std::int64_t{1} << 30;
-    e.add(f);
+    e.add(flow_of({up, network.middle, down}, 1 << 30));
     // It takes less than a packet in a poll: both queues count as stuck.
     e.slow_receiver(down, Bandwidth::bits_per_second(10'000'000), {}, PacketEngine::never);
     e.run(Picoseconds(20'000 * us));
@@ -477,38 +405,27 @@ TEST_CASE("each of the catalogue's DCQCN sets shares a link among four and keeps
                             "dcqcn_hpcc_repo_vendor"}) {
         CAPTURE(set);
         StandaloneCatalogue c;
-        PacketNetwork network;
-        const VertexId sw = network.add_switch(32'000'000);
-        const LinkId down = network.add_cable(sw, network.add_nic(), gbit(40), Picoseconds(us));
-        network.links[down].ecn = {c.catalogue.data("ecn", "dcqcn_paper_40g", "kmin").count(),
-                                   c.catalogue.data("ecn", "dcqcn_paper_40g", "kmax").count(),
-                                   c.catalogue.number("ecn", "dcqcn_paper_40g", "pmax")};
+        Star star(4, 32'000'000, gbit(40), 100'000);
+        star.network.links[star.down].ecn = {
+            c.catalogue.data("ecn", "dcqcn_paper_40g", "kmin").count(),
+            c.catalogue.data("ecn", "dcqcn_paper_40g", "kmax").count(),
+            c.catalogue.number("ecn", "dcqcn_paper_40g", "pmax")};
         PacketSpec spec;
         spec.payload_bytes = 1000;
         if (c.catalogue.has("dcqcn", set, "cnp_interval")) {
             spec.cnp_interval = c.catalogue.time("dcqcn", set, "cnp_interval");
         }
-        std::vector<LinkId> ups;
-        for (int i = 0; i < 4; ++i) {
-            ups.push_back(network.add_cable(network.add_nic(), sw, gbit(40), Picoseconds(us)));
-        }
-        for (PacketLink& l : network.links) l.headroom_bytes = 100'000;
-        PacketEngine e(network, spec, dcqcn(read_dcqcn(c.catalogue, set, gbit(40))));
-        for (const LinkId up : ups) {
-            PacketFlow f;
-            f.path = {up, down};
-            f.bytes = std::int64_t{1} << 40;
-            e.add(f);
-        }
+        PacketEngine e(star.network, spec, dcqcn(read_dcqcn(c.catalogue, set, gbit(40))));
+        for (std::size_t i = 0; i < 4; ++i) e.add(star.flow(i));
         WatchedQueue queue;
-        const auto rates = goodputs(e, 4, 50'000, 100'000, down, queue);
+        const auto rates = goodputs(e, 4, 50'000, 100'000, star.down, queue);
         CHECK(mean(rates) > 0.95 * 10 / 1.058);
         for (const double rate : rates) CHECK(rate == doctest::Approx(mean(rates)).epsilon(0.20));
     }
 }
 
 TEST_CASE("a run stops at its budget of events, and goes on from there") {
-    const Chain chain({400, 400});
+    const Chain chain({gbit(400), gbit(400)});
     PacketEngine e(chain.network, {});
     e.add(chain.flow(40960));
     PacketEngine whole(chain.network, {});

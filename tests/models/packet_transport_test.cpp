@@ -4,41 +4,11 @@
 #include <cmath>
 #include <set>
 
-#include "models/fabric/fabric.h"
 #include "models/fabric/selective_repeat.h"
 #include "sim/rng.h"
+#include "tests/packets.h"
 
 using namespace railyard;
-
-namespace {
-
-constexpr std::int64_t us = 1'000'000;  // in ps
-constexpr Bandwidth gbit(std::int64_t n) {
-    return Bandwidth::bits_per_second(n * 1'000'000'000);
-}
-
-// N senders at one switch, one receiver.
-struct Star {
-    PacketNetwork network;
-    LinkId down;
-    std::vector<LinkId> ups;
-
-    Star(int senders, std::int64_t buffer_bytes, Bandwidth rate) {
-        const VertexId sw = network.add_switch(buffer_bytes);
-        down = network.add_cable(sw, network.add_nic(), rate, Picoseconds(us));
-        for (int i = 0; i < senders; ++i) {
-            ups.push_back(network.add_cable(network.add_nic(), sw, rate, Picoseconds(us)));
-        }
-    }
-    PacketFlow flow(std::size_t sender, std::int64_t bytes) const {
-        PacketFlow f;
-        f.path = {ups[sender], down};
-        f.bytes = bytes;
-        return f;
-    }
-};
-
-}  // namespace
 
 // ---- selective repeat ----
 
@@ -194,21 +164,16 @@ namespace {
 // Goodput by packets sent, of a flow over one link that loses this part of them, `latency` long.
 double goodput_on_a_bad_link(Recovery recovery, double bit_error_rate, Picoseconds latency,
                              std::int64_t packets) {
-    PacketNetwork network;
-    const VertexId a = network.add_nic();
-    const LinkId link = network.add_cable(a, network.add_nic(), gbit(400), latency);
-    network.links[link].bit_error_rate = bit_error_rate;
+    Chain one({gbit(400)}, latency);
+    one.network.links[one.path[0]].bit_error_rate = bit_error_rate;
     PacketSpec spec;
     spec.recovery = recovery;
     spec.recovery_window = 4096;
     spec.retransmission_timeout = 4 * latency + Picoseconds(us);
-    PacketEngine e(network, spec);
-    PacketFlow f;
-    f.path = {link};
-    f.bytes = packets * spec.payload_bytes;
-    e.add(f);
+    PacketEngine e(one.network, spec);
+    e.add(one.flow(packets * spec.payload_bytes));
     REQUIRE(e.run(PacketEngine::never));
-    CHECK(e.received_bytes(0) == f.bytes);
+    CHECK(e.received_bytes(0) == packets * spec.payload_bytes);
     constexpr double packet_ps = 4154 * 20;
     const double over_ps = packet_ps + 2 * static_cast<double>(latency.count());
     return static_cast<double>(packets) * packet_ps /
@@ -282,7 +247,7 @@ TEST_CASE("a cable that is down carries nothing, loses what is on it, and goes o
 TEST_CASE("a pause across a cable that is down runs out, and comes again when it is up") {
     const Star star(1, 16'000'000, gbit(400));
     PacketEngine e(star.network, {});
-    e.add(star.flow(0, std::int64_t{1} << 40));
+    e.add(star.flow(0));
     e.storm(star.down, 1, {}, PacketEngine::never);
     e.flap(star.down, Picoseconds(500 * us), Picoseconds(700 * us));
     e.run(Picoseconds(500 * us));
@@ -299,24 +264,14 @@ TEST_CASE("a pause across a cable that is down runs out, and comes again when it
 
 TEST_CASE("a slow receiver makes a victim of a flow that never goes there") {
     // A and B share the link between two switches; B's receiver takes a tenth of its line rate.
-    PacketNetwork network;
-    const VertexId s1 = network.add_switch(4'000'000);
-    const VertexId s2 = network.add_switch(4'000'000);
-    const auto cable = [&](VertexId a, VertexId b) {
-        return network.add_cable(a, b, gbit(100), Picoseconds(us));
-    };
-    const LinkId middle = cable(s1, s2);
-    const LinkId to_victim = cable(s2, network.add_nic());
-    const LinkId to_slow = cable(s2, network.add_nic());
-    const std::vector<LinkId> ups = {cable(network.add_nic(), s1), cable(network.add_nic(), s1)};
-    for (PacketLink& l : network.links) l.headroom_bytes = 100'000;
+    TwoSwitches network(4'000'000, gbit(100), 100'000);
+    const LinkId to_victim = network.down(network.right);
+    const LinkId to_slow = network.down(network.right);
+    const LinkId first = network.up(network.left);
+    const LinkId second = network.up(network.left);
     PacketEngine e(network, {});
-    PacketFlow f;
-    f.bytes = std::int64_t{1} << 40;
-    f.path = {ups[0], middle, to_victim};
-    e.add(f);
-    f.path = {ups[1], middle, to_slow};
-    e.add(f);
+    e.add(flow_of({first, network.middle, to_victim}));
+    e.add(flow_of({second, network.middle, to_slow}));
     e.slow_receiver(to_slow, gbit(10), Picoseconds(1000 * us), Picoseconds(40'000 * us));
     const auto goodputs = [&](std::int64_t from_us, std::int64_t to_us) {
         e.run(Picoseconds(from_us * us));
@@ -334,8 +289,8 @@ TEST_CASE("a slow receiver makes a victim of a flow that never goes there") {
     CHECK(during.second == doctest::Approx(10 * payload).epsilon(0.01));
     CHECK(during.first == doctest::Approx(10 * payload).epsilon(0.1));  // one each, in turn
     CHECK(e.pauses(to_slow, 1) > 10);
-    CHECK(e.pauses(middle, 1) > 1);
-    CHECK(e.paused_time(ups[0], 1) > Picoseconds(10'000 * us));
+    CHECK(e.pauses(network.middle, 1) > 1);
+    CHECK(e.paused_time(first, 1) > Picoseconds(10'000 * us));
     const auto after = goodputs(41'000, 42'000);
     CHECK(after.first == doctest::Approx(50 * payload).epsilon(0.01));
     CHECK(e.totals().lost_lossless == 0);
@@ -343,8 +298,7 @@ TEST_CASE("a slow receiver makes a victim of a flow that never goes there") {
 }
 
 TEST_CASE("a slow receiver without room for what is under way loses it") {
-    Star star(1, 16'000'000, gbit(100));
-    for (PacketLink& l : star.network.links) l.headroom_bytes = 100'000;
+    const Star star(1, 16'000'000, gbit(100), 100'000);
     for (const std::int64_t room : {4'000, 100'000}) {
         PacketSpec spec;
         spec.receive_buffer = {200'000 + room, 200'000, 100'000};
@@ -382,9 +336,8 @@ class CnpWatch final : public Congestion {
 
 TEST_CASE("a CNP leaves its delay after the marked packet came, and holds up no acknowledgement") {
     const auto run = [](Picoseconds delay, std::vector<Picoseconds>& seen) {
-        Star star(2, 16'000'000, gbit(100));
+        Star star(2, 16'000'000, gbit(100), 100'000);
         star.network.links[star.down].ecn = {0, 0, 1};
-        for (PacketLink& l : star.network.links) l.headroom_bytes = 100'000;
         PacketSpec spec;
         spec.ack_class = -1;
         spec.cnp_interval = Picoseconds(50 * us);
@@ -478,16 +431,11 @@ PacketSpec drop_tail() {
 }  // namespace
 
 TEST_CASE("slow start doubles the window each round trip, to the picosecond") {
-    PacketNetwork network;
-    const VertexId a = network.add_nic();
-    const LinkId link = network.add_cable(a, network.add_nic(), gbit(100), Picoseconds(50 * us));
+    const Chain one({gbit(100)}, Picoseconds(50 * us));
     TcpSpec tcp_spec = sockets();
     tcp_spec.stream_bits_per_s = 100e9;
-    PacketEngine e(network, drop_tail(), tcp(tcp_spec));
-    PacketFlow f;
-    f.path = {link};
-    f.bytes = std::int64_t{1} << 40;
-    e.add(f);
+    PacketEngine e(one.network, drop_tail(), tcp(tcp_spec));
+    e.add(one.flow());
     const std::int64_t there = (1448 + 70) * 80 + 50 * us;
     const std::int64_t back = 64 * 80 + 50 * us;
     for (int round = 0; round < 6; ++round) {
@@ -539,18 +487,12 @@ TEST_CASE(
 TEST_CASE("TCP's throughput over random loss is Mathis' 1.22 MSS / (RTT sqrt p)") {
     for (const double p : {3e-4, 1e-3, 4e-3}) {
         CAPTURE(p);
-        PacketNetwork network;
-        const VertexId a = network.add_nic();
-        const LinkId link =
-            network.add_cable(a, network.add_nic(), gbit(100), Picoseconds(100 * us));
+        Chain one({gbit(100)}, Picoseconds(100 * us));
         const PacketSpec spec = drop_tail();
         const double bits = 8 * static_cast<double>(spec.payload_bytes + spec.header_bytes);
-        network.links[link].bit_error_rate = 1 - std::pow(1 - p, 1 / bits);
-        PacketEngine e(network, spec, tcp(sockets()));
-        PacketFlow f;
-        f.path = {link};
-        f.bytes = std::int64_t{1} << 40;
-        e.add(f);
+        one.network.links[one.path[0]].bit_error_rate = 1 - std::pow(1 - p, 1 / bits);
+        PacketEngine e(one.network, spec, tcp(sockets()));
+        e.add(one.flow());
         const auto at = [&](std::int64_t ms) {
             e.run(Picoseconds(ms * 1000 * us));
             return static_cast<double>(e.received_bytes(0));
@@ -591,24 +533,16 @@ TEST_CASE("synchronized senders collapse on a shallow drop-tail port: a block ta
 }
 
 TEST_CASE("a connection's tail that is lost waits for the timeout of the round trips it has seen") {
-    PacketNetwork network;
-    const VertexId a = network.add_nic();
-    const VertexId via = network.add_switch(16'000'000);
-    const LinkId first = network.add_cable(a, via, gbit(100), Picoseconds(10 * us));
-    const LinkId second =
-        network.add_cable(via, network.add_nic(), gbit(100), Picoseconds(10 * us));
+    const Chain chain(2, gbit(100), Picoseconds(10 * us));
     PacketSpec spec = drop_tail();
     spec.ack_class = -1;
     TcpSpec connection = sockets();
     connection.stream_bits_per_s = 100e9;
-    PacketEngine e(network, spec, tcp(connection));
-    PacketFlow f;
-    f.path = {first, second};
-    f.bytes = 10 * 1448;
-    e.add(f);
+    PacketEngine e(chain.network, spec, tcp(connection));
+    e.add(chain.flow(10 * 1448));
     // The last three of ten are lost; the first acknowledgement brings the timeout down from a second.
     const std::int64_t packet = 1518 * 80;
-    e.flap(second, Picoseconds(20 * us + 8 * packet + packet / 2), Picoseconds(1000 * us));
+    e.flap(chain.path[1], Picoseconds(20 * us + 8 * packet + packet / 2), Picoseconds(1000 * us));
     e.run(Picoseconds(500 * us));
     REQUIRE(e.received_bytes(0) == 7 * 1448);
     REQUIRE(e.run(PacketEngine::never));
@@ -659,8 +593,7 @@ TEST_CASE("a sender alone sends a grant each round trip") {
 }
 
 TEST_CASE("a receiver's grants bound what queues for it, and every sender has its turn") {
-    Star star(16, 16'000'000, gbit(400));
-    for (PacketLink& l : star.network.links) l.headroom_bytes = 200'000;
+    const Star star(16, 16'000'000, gbit(400), 200'000);
     ReceiverWindowSpec window;
     window.grant_bytes = 64 * 4096;
     window.grants = 4;

@@ -6,16 +6,15 @@
 #include <cmath>
 #include <optional>
 
-#include "models/fabric/fabric.h"
 #include "sim/config.h"
 #include "sim/text.h"
+#include "tests/packets.h"
 
 using namespace railyard;
 
 namespace {
 
-constexpr Bandwidth nic_rate = Bandwidth::bits_per_second(800'000'000'000);
-constexpr std::int64_t us = 1'000'000;  // in ps
+constexpr Bandwidth nic_rate = gbit(800);
 constexpr std::int64_t packet_bytes = 4096 + 58;
 
 TopologySpec shape(std::int64_t nodes, std::int64_t planes) {
@@ -247,7 +246,7 @@ TEST_CASE("headroom for what is under way loses nothing, and a packet less of it
         // Two senders over one long cable each into a switch, and one NIC at its other side.
         PacketNetwork network;
         const Picoseconds delay(km * 5'050'000);
-        const Bandwidth line = Bandwidth::bits_per_second(400'000'000'000);
+        const Bandwidth line = gbit(400);
         const VertexId far = network.add_switch(2'000'000'000);
         const VertexId here = network.add_switch(2'000'000'000);
         const LinkId over = network.add_cable(far, here, line, delay);
@@ -263,10 +262,7 @@ TEST_CASE("headroom for what is under way loses nothing, and a packet less of it
             // Its pool is the same, whatever the headroom.
             small.buffer_bytes[here] = 10'000'000 + headroom;
             PacketEngine engine(small, spec);
-            PacketFlow f;
-            f.path = {up, over, down};
-            f.bytes = 200'000'000;
-            engine.add(f);
+            engine.add(flow_of({up, over, down}, 200'000'000));
             engine.storm(down, 1, Picoseconds(us), Picoseconds(5'000 * us));
             engine.run(Picoseconds(4'000 * us));
             return engine.totals().lost_lossless;

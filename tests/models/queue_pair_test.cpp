@@ -2,35 +2,20 @@
 
 #include <doctest/doctest.h>
 
-#include "models/fabric/fabric.h"
+#include "tests/packets.h"
 
 using namespace railyard;
 
 namespace {
 
-constexpr std::int64_t us = 1'000'000;  // in ps
-constexpr Bandwidth line = Bandwidth::bits_per_second(100'000'000'000);
-
-// Senders at one switch, one receiver.
-struct Star {
-    PacketNetwork network;
+// Senders of 100 Gbit/s at one switch, one receiver.
+struct QueuePairs : Star {
     PacketSpec spec;
-    LinkId down;
-    std::vector<LinkId> ups;
 
-    explicit Star(int senders) {
-        const VertexId sw = network.add_switch(16'000'000);
-        down = network.add_cable(sw, network.add_nic(), line, Picoseconds(us));
-        for (int i = 0; i < senders; ++i) {
-            ups.push_back(network.add_cable(network.add_nic(), sw, line, Picoseconds(us)));
-        }
-        for (PacketLink& l : network.links) l.headroom_bytes = 100'000;
-    }
+    explicit QueuePairs(int senders) : Star(senders, 16'000'000, gbit(100), 100'000) {}
     PacketFlow flow(std::size_t sender, std::int64_t bytes, std::int64_t start_us = 0,
                     std::int64_t continues = -1) const {
-        PacketFlow f;
-        f.path = {ups[sender], down};
-        f.bytes = bytes;
+        PacketFlow f = Star::flow(sender, bytes);
         f.start = Picoseconds(start_us * us);
         f.continues = continues;
         return f;
@@ -44,12 +29,12 @@ Picoseconds took(const PacketEngine& e, std::size_t flow, std::int64_t start_us)
 }  // namespace
 
 TEST_CASE("flows of one queue pair move as one of all their bytes, in the order of their starts") {
-    const Star star(1);
+    const QueuePairs star(1);
     PacketEngine one(star.network, star.spec);
     one.add(star.flow(0, 200 * 4096));
     REQUIRE(one.run(PacketEngine::never));
     for (const Recovery recovery : {Recovery::go_back_n, Recovery::selective_repeat}) {
-        Star s = star;
+        QueuePairs s = star;
         s.spec.recovery = recovery;
         PacketEngine e(s.network, s.spec);
         e.add(s.flow(0, 100 * 4096));
@@ -69,7 +54,7 @@ TEST_CASE("flows of one queue pair move as one of all their bytes, in the order 
 }
 
 TEST_CASE("the last packet of each flow has its own size, and is acknowledged at once") {
-    Star star(1);
+    QueuePairs star(1);
     star.spec.ack_every = 64;
     PacketEngine e(star.network, star.spec);
     e.add(star.flow(0, 3 * 4096 + 100));
@@ -87,7 +72,7 @@ TEST_CASE("the last packet of each flow has its own size, and is acknowledged at
 TEST_CASE("DCQCN: the next flow goes on at the cut rate, and idle time raises it again") {
     // Two senders meet for a while; then one of them sends 100 packets, alone.
     const auto next_takes = [](bool continues, std::int64_t start_us) {
-        Star star(2);
+        QueuePairs star(2);
         for (PacketLink& l : star.network.links) l.ecn = {20'000, 80'000, 0.5};
         star.spec.cnp_interval = Picoseconds(50 * us);
         DcqcnSpec dcqcn_spec;
@@ -113,7 +98,7 @@ TEST_CASE("DCQCN: the next flow goes on at the cut rate, and idle time raises it
 TEST_CASE("TCP: the window outlives a flow, but not idle time beyond a timeout") {
     // Ten segments a round trip at first, twice as many in each later one.
     const auto second_takes = [](std::int64_t start_us) {
-        Star star(1);
+        QueuePairs star(1);
         star.spec.recovery = Recovery::selective_repeat;
         star.spec.reordering = 3;
         star.network.links[star.ups[0]].latency = Picoseconds(100 * us);
@@ -136,7 +121,7 @@ TEST_CASE("TCP: the window outlives a flow, but not idle time beyond a timeout")
 
 TEST_CASE("what a flow has lost at its end, the next one of its queue pair shows: no timeout") {
     const auto run = [](bool continues) {
-        Star star(1);
+        QueuePairs star(1);
         star.spec.retransmission_timeout = Picoseconds(5000 * us);
         PacketEngine e(star.network, star.spec);
         e.add(star.flow(0, 300 * 4096));
@@ -152,7 +137,7 @@ TEST_CASE("what a flow has lost at its end, the next one of its queue pair shows
 
 TEST_CASE(
     "with its queue pair fails what it holds, what starts on it later, and what waits for that") {
-    Star star(1);
+    QueuePairs star(1);
     star.spec.retransmission_timeout = Picoseconds(100 * us);
     star.spec.retries = 1;
     PacketEngine e(star.network, star.spec);
@@ -171,7 +156,7 @@ TEST_CASE(
 }
 
 TEST_CASE("receiver window: a queue pair that was idle asks for a grant again") {
-    Star star(3);
+    QueuePairs star(3);
     ReceiverWindowSpec spec;
     spec.grant_bytes = 8 * 4096;
     spec.grants = 1;
@@ -190,7 +175,7 @@ TEST_CASE("receiver window: a queue pair that was idle asks for a grant again") 
 }
 
 TEST_CASE("a flow that is paused before its first packet has no timeout: nothing can move it") {
-    Star star(1);
+    QueuePairs star(1);
     star.spec.retransmission_timeout = Picoseconds(100 * us);
     PacketEngine e(star.network, star.spec);
     e.add(star.flow(0, 4096, 10));

@@ -14,9 +14,7 @@ DcqcnTestbed::DcqcnTestbed()
 }
 
 void DcqcnTestbed::flow(std::vector<LinkId> path, std::int64_t bytes, std::int64_t start_us) {
-    PacketFlow f;
-    f.path = std::move(path);
-    f.bytes = bytes;
+    PacketFlow f = flow_of(std::move(path), bytes);
     f.start = Picoseconds(start_us * us);
     flows.push_back(std::move(f));
 }

@@ -52,9 +52,7 @@ PacketSpec bare_packets(std::int64_t payload_bytes, std::int64_t wire_bytes) {
 }
 
 PacketFlow flow_on(std::vector<LinkId> path, std::int64_t bytes, std::int64_t start_ps = 0) {
-    PacketFlow f;
-    f.path = std::move(path);
-    f.bytes = bytes;
+    PacketFlow f = flow_of(std::move(path), bytes);
     f.start = Picoseconds(start_ps);
     return f;
 }

@@ -105,9 +105,7 @@ Ns3Network::Ns3Network(const Ns3Control& by, std::int64_t bytes)
 }
 
 void Ns3Network::flow(std::vector<LinkId> path, std::int64_t bytes) {
-    PacketFlow f;
-    f.path = std::move(path);
-    f.bytes = bytes;
+    PacketFlow f = flow_of(std::move(path), bytes);
     f.start = Picoseconds(start_us * us);
     flows.push_back(std::move(f));
 }

@@ -8,14 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "models/fabric/fabric.h"
+#include "tests/packets.h"
 
 namespace railyard {
-
-constexpr std::int64_t us = 1'000'000;  // in ps
-constexpr Bandwidth gbit(std::int64_t n) {
-    return Bandwidth::bits_per_second(n * 1'000'000'000);
-}
 
 double mean(const std::vector<double>& values);
 
@@ -50,7 +45,7 @@ struct Ns3Network {
         return network.add_cable(a, b, gbit(gbits), Picoseconds(us));
     }
     // From the start at 1 ms on.
-    void flow(std::vector<LinkId> path, std::int64_t bytes = std::int64_t{1} << 40);
+    void flow(std::vector<LinkId> path, std::int64_t bytes = unending);
     PacketEngine engine(std::uint64_t seed = 1);
 };
 
