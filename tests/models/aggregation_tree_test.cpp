@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "tests/models/three_tiers.h"
+#include "tests/models/topologies.h"
 #include "tests/models/windows.h"
 
 using namespace railyard;

@@ -8,6 +8,7 @@
 #include "models/storage/burst_traffic.h"
 #include "models/storage/metadata_queue.h"
 #include "models/storage/restart_storm.h"
+#include "tests/models/topologies.h"
 
 using namespace railyard;
 
@@ -21,25 +22,11 @@ Bandwidth gb_per_s(double n) {
 
 // NICs of 50 GB/s, in cables without length behind switches without delay.
 TopologySpec shape(std::int64_t nodes, std::int64_t servers) {
-    TopologySpec spec;
-    spec.kind = "fat_tree";
-    spec.nodes = nodes;
+    TopologySpec spec = uniform_topology("fat_tree", nodes, 64, gb_per_s(50));
     spec.servers = servers;
     spec.nics_per_server = 1;
-    spec.nic_bandwidth = gb_per_s(50);
-    spec.leaf.name = "switch";
-    spec.leaf.ports = 64;
-    spec.leaf.port_bandwidth = spec.nic_bandwidth;
-    spec.spine = spec.core = spec.leaf;
     spec.endpoint_cable = spec.switch_cable = {};
     return spec;
-}
-
-Topology built(const TopologySpec& spec) {
-    std::string problem;
-    Topology t = Topology::build(spec, problem);
-    REQUIRE_MESSAGE(problem.empty(), problem);
-    return t;
 }
 
 // A store whose servers together give and take so much, and nothing else holds back.

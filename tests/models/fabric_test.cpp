@@ -1,5 +1,3 @@
-#include "models/fabric/fabric.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -7,29 +5,17 @@
 #include <tuple>
 
 #include "sim/rng.h"
+#include "tests/models/topologies.h"
 
 using namespace railyard;
 
 namespace {
 
 TopologySpec spec_of(const char* kind, std::int64_t nodes, std::int64_t nics, std::int64_t ports) {
-    TopologySpec spec;
-    spec.kind = kind;
-    spec.nodes = nodes;
+    TopologySpec spec =
+        uniform_topology(kind, nodes, ports, Bandwidth::bits_per_second(400'000'000'000));
     spec.nics_per_node = nics;
-    spec.nic_bandwidth = Bandwidth::bits_per_second(400'000'000'000);
-    spec.leaf.name = "switch";
-    spec.leaf.ports = ports;
-    spec.leaf.port_bandwidth = spec.nic_bandwidth;
-    spec.spine = spec.core = spec.leaf;
     return spec;
-}
-
-Topology built(const TopologySpec& spec) {
-    std::string problem;
-    Topology t = Topology::build(spec, problem);
-    REQUIRE_MESSAGE(problem.empty(), problem);
-    return t;
 }
 
 std::int64_t switches_at(const Topology& t, int level) {

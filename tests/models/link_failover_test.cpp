@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/models/topologies.h"
 #include "tests/packets.h"
 
 using namespace railyard;
@@ -24,7 +25,7 @@ struct Fabric {
     std::int64_t bytes = 5000 * 4096;  // 415 us
     std::int64_t flow_count = 1;
 
-    Fabric() : topology(built()), network(PacketNetwork::of(topology, 16'000'000)) {
+    Fabric() : topology(two_leaves()), network(PacketNetwork::of(topology, 16'000'000)) {
         for (PacketLink& l : network.links) {
             l.latency = Picoseconds(us);
             l.headroom_bytes = 200'000;
@@ -32,20 +33,10 @@ struct Fabric {
         }
         spec.retransmission_timeout = Picoseconds(5000 * us);
     }
-    static Topology built() {
-        TopologySpec spec;
-        spec.kind = "fat_tree";
-        spec.nodes = 8;
-        spec.tiers = 2;
-        spec.nic_bandwidth = line;
-        spec.leaf.name = "switch";
-        spec.leaf.ports = 8;
-        spec.leaf.port_bandwidth = line;
-        spec.spine = spec.core = spec.leaf;
+    static Topology two_leaves() {
+        TopologySpec spec = uniform_topology("fat_tree", 8, 8, line, 2);
         spec.spine.ports = 2;
-        std::string problem;
-        Topology t = Topology::build(spec, problem);
-        REQUIRE(problem == "");
+        Topology t = built(spec);
         REQUIRE(t.up_links(8).size() == 4);
         return t;
     }

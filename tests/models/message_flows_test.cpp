@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "tests/models/three_tiers.h"
+#include "tests/models/topologies.h"
 
 using namespace railyard;
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/fabric/packet_deadlock.h"
+#include "tests/models/topologies.h"
 #include "tests/packets.h"
 
 using namespace railyard;
@@ -359,17 +360,7 @@ TEST_CASE("two of the three routes close no cycle: the ring slows down and goes 
 
 TEST_CASE(
     "a tree routed up and down has no deadlock, and a frozen one leads to the NIC that pauses") {
-    TopologySpec shape;
-    shape.nodes = 16;
-    shape.tiers = 3;
-    shape.nic_bandwidth = gbit(100);
-    shape.leaf.name = "switch";
-    shape.leaf.ports = 4;
-    shape.leaf.port_bandwidth = gbit(100);
-    shape.spine = shape.core = shape.leaf;
-    std::string problem;
-    const Topology topology = Topology::build(shape, problem);
-    REQUIRE(problem.empty());
+    const Topology topology = built(uniform_topology("fat_tree", 16, 4, gbit(100), 3));
     for (const FlowControl control : {FlowControl::pfc, FlowControl::credits}) {
         CAPTURE(control == FlowControl::pfc);
         PacketNetwork network = PacketNetwork::of(topology, 4'000'000);

@@ -9,6 +9,7 @@
 #include "tests/laws/oracles/dcqcn_runs.h"
 #include "tests/laws/oracles/network_runs.h"
 #include "tests/laws/oracles/ns3_runs.h"
+#include "tests/models/topologies.h"
 
 using namespace railyard;
 
@@ -16,17 +17,7 @@ namespace {
 
 // 32 of 128 NICs send 4 MiB to the first, in a three-tier fat-tree of 400 Gbit/s: last and mean end, us.
 std::pair<double, double> fat_tree_incast(const char* cc, std::uint64_t seed) {
-    TopologySpec shape;
-    shape.nodes = 128;
-    shape.tiers = 3;
-    shape.nic_bandwidth = gbit(400);
-    shape.leaf.name = "switch";
-    shape.leaf.ports = 8;
-    shape.leaf.port_bandwidth = gbit(400);
-    shape.spine = shape.core = shape.leaf;
-    std::string problem;
-    const Topology topology = Topology::build(shape, problem);
-    REQUIRE(problem.empty());
+    const Topology topology = built(uniform_topology("fat_tree", 128, 8, gbit(400), 3));
     Ns3Network r(Ns3Control::of(cc).value(), 32'000'000);
     r.spec.payload_bytes = 4096;
     r.marked_as_gbit = 100;

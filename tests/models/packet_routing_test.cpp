@@ -6,6 +6,7 @@
 
 #include "sim/config.h"
 #include "sim/rng.h"
+#include "tests/models/topologies.h"
 #include "tests/packets.h"
 
 using namespace railyard;
@@ -16,24 +17,9 @@ constexpr Bandwidth line = gbit(400);
 
 TopologySpec shape(const std::string& kind, std::int64_t nodes, std::int64_t tiers,
                    std::int64_t ports) {
-    TopologySpec spec;
-    spec.kind = kind;
-    spec.nodes = nodes;
-    spec.tiers = tiers;
-    spec.nic_bandwidth = line;
-    spec.leaf.name = "switch";
-    spec.leaf.ports = ports;
-    spec.leaf.port_bandwidth = line;
-    spec.spine = spec.core = spec.leaf;
+    TopologySpec spec = uniform_topology(kind, nodes, ports, line, tiers);
     spec.endpoint_cable = spec.switch_cable = {};
     return spec;
-}
-
-Topology built(const TopologySpec& spec) {
-    std::string problem;
-    Topology t = Topology::build(spec, problem);
-    REQUIRE(problem == "");
-    return t;
 }
 
 // Two leaves with `paths` ways between them, and `per_path` NICs on each leaf for each way that together

@@ -6,6 +6,7 @@
 
 #include "models/fabric/selective_repeat.h"
 #include "sim/rng.h"
+#include "tests/models/topologies.h"
 #include "tests/packets.h"
 
 using namespace railyard;
@@ -362,19 +363,9 @@ TEST_CASE("a CNP leaves its delay after the marked packet came, and holds up no 
 TEST_CASE(
     "a CNP that is late goes back by the way that its packet came, whoever has its number now") {
     // Sprayed, from a NIC of the same leaf and from others: ways of two and of four links.
-    TopologySpec shape;
-    shape.kind = "fat_tree";
-    shape.nodes = 8;
-    shape.tiers = 2;
-    shape.nic_bandwidth = gbit(400);
-    shape.leaf.name = "switch";
-    shape.leaf.ports = 8;
-    shape.leaf.port_bandwidth = gbit(400);
-    shape.spine = shape.core = shape.leaf;
+    TopologySpec shape = uniform_topology("fat_tree", 8, 8, gbit(400), 2);
     shape.spine.ports = 2;
-    std::string problem;
-    const Topology t = Topology::build(shape, problem);
-    REQUIRE(problem == "");
+    const Topology t = built(shape);
     MessageFlows messages(t, {});
     for (VertexId nic = 1; nic < 8; ++nic) messages.send({nic, 0, 4'096'000});
     PacketNetwork network = PacketNetwork::of(t, 16'000'000);

@@ -8,6 +8,7 @@
 
 #include "sim/config.h"
 #include "sim/text.h"
+#include "tests/models/topologies.h"
 #include "tests/packets.h"
 
 using namespace railyard;
@@ -18,24 +19,10 @@ constexpr Bandwidth nic_rate = gbit(800);
 constexpr std::int64_t packet_bytes = 4096 + 58;
 
 TopologySpec shape(std::int64_t nodes, std::int64_t planes) {
-    TopologySpec spec;
-    spec.kind = "fat_tree";
-    spec.nodes = nodes;
+    TopologySpec spec = uniform_topology("fat_tree", nodes, 8, nic_rate);
     spec.planes = planes;
-    spec.nic_bandwidth = nic_rate;
-    spec.leaf.name = "switch";
-    spec.leaf.ports = 8;
-    spec.leaf.port_bandwidth = nic_rate;
-    spec.spine = spec.core = spec.leaf;
     spec.endpoint_cable = spec.switch_cable = Metres{20};
     return spec;
-}
-
-Topology built(const TopologySpec& spec) {
-    std::string problem;
-    Topology t = Topology::build(spec, problem);
-    REQUIRE(problem == "");
-    return t;
 }
 
 // Bytes a second that fair shares give a lone connection between two NICs.
