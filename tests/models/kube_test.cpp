@@ -9,6 +9,7 @@
 #include "models/scheduler/scheduler.h"
 #include "models/scheduler/volcano_shares.h"
 #include "tests/models/gpu_audit.h"
+#include "tests/models/small_world.h"
 
 using namespace railyard;
 using std::chrono_literals::operator""ns;
@@ -22,29 +23,16 @@ namespace {
 // Nodes of 8 GPUs behind one partition, one queue; pods are made at once, nodes are not checked before a
 // start.
 WorldSpec world(const std::string& scheduler, std::int64_t nodes) {
-    WorldSpec spec;
-    spec.scheduler = scheduler;
-    spec.groups = {{"all", nodes, 8}};
-    spec.partitions = {{.name = "all", .nodes = nodes}};
-    spec.accounts = {"a"};
-    spec.slurm.shares = {1};
+    WorldSpec spec = world_of({{"all", nodes, 8}}, scheduler);
     spec.slurm.qos = {{.name = "normal"}, {.name = "high", .priority = 10}};
     spec.kube.queues = {{.name = "default"}};
-    spec.kube.pod_interval = 0s;
     spec.kinds = {{.name = "job"}};
-    spec.health.prolog = false;
     return spec;
 }
 
 WorldJob job(std::int64_t id, Duration submit, std::int64_t gpus, Duration work,
              std::uint32_t queue = 0) {
-    WorldJob out;
-    out.id = id;
-    out.submit = Instant(submit);
-    out.gpus = gpus;
-    out.gpus_per_pod = std::min<std::int64_t>(gpus, 8);
-    out.work = work;
-    out.limit = 5000h;
+    WorldJob out = world_job(id, submit, gpus, work, 5000h);
     out.queue = queue;
     return out;
 }

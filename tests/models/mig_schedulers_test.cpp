@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "models/scheduler/scheduler.h"
+#include "tests/models/small_world.h"
 
 using namespace railyard;
 using std::chrono_literals::operator""s;
@@ -26,22 +26,14 @@ MigSpec cut(const std::vector<ProfileIndex>& profiles) {
 WorldSpec world(const std::string& scheduler, const MigSpec& mig, std::int64_t nodes = 1,
                 std::int64_t gpus = 8) {
     const Bytes memory = Bytes::of(80'000'000'000);
-    WorldSpec spec;
-    spec.scheduler = scheduler;
-    spec.groups = {{"cut", nodes, gpus, {.kind = "h100_sxm", .memory = memory}, mig},
-                   {"whole", 1, 8, {.kind = "h100_sxm", .memory = memory}}};
+    WorldSpec spec = world_of({{"cut", nodes, gpus, {.kind = "h100_sxm", .memory = memory}, mig},
+                               {"whole", 1, 8, {.kind = "h100_sxm", .memory = memory}}},
+                              scheduler);
     spec.groups[0].list_slices();
-    spec.partitions = {{.name = "all", .nodes = nodes + 1}};
-    spec.accounts = {"a"};
-    spec.slurm.shares = {1};
     spec.slurm.qos = {{.name = "normal"}, {.name = "high", .priority = 5, .preempts = {0}}};
     spec.slurm.priority.qos = 1;
-    spec.kube.pod_interval = 0s;
-    spec.health.prolog = false;
     for (const std::string& name : mig_names(memory)) {
-        spec.requests.push_back({.slice = name});
-        spec.kinds.push_back(
-            {.name = name, .request = static_cast<std::uint32_t>(spec.requests.size() - 1)});
+        kind_that_asks(spec, {.slice = name}, name);
     }
     spec.kinds.push_back({.name = "whole"});
     return spec;
@@ -49,13 +41,9 @@ WorldSpec world(const std::string& scheduler, const MigSpec& mig, std::int64_t n
 
 WorldJob job(std::int64_t id, std::uint32_t kind, Duration submit, Duration work,
              std::uint32_t queue = 0) {
-    WorldJob out;
-    out.id = id;
+    WorldJob out = world_job(id, submit, 1, work, work);
     out.kind = kind;
     out.queue = queue;
-    out.submit = Instant(submit);
-    out.work = work;
-    out.limit = work;
     return out;
 }
 

@@ -6,7 +6,7 @@
 
 #include <map>
 
-#include "models/scheduler/scheduler.h"
+#include "tests/models/small_world.h"
 
 using namespace railyard;
 using std::chrono_literals::operator""s;
@@ -21,31 +21,18 @@ const MigSpec first_place{.placement = MigPlacement::first};
 constexpr Bytes memory_80 = Bytes::of(80'000'000'000);
 
 WorldSpec cut_world(std::int64_t nodes, std::int64_t gpus, const MigSpec& mig) {
-    WorldSpec spec;
-    spec.scheduler = "kubernetes";
-    spec.groups = {{"cut", nodes, gpus, {.kind = "h100_sxm", .memory = memory_80}, mig}};
-    spec.partitions = {{.name = "all", .nodes = nodes}};
-    spec.accounts = {"a"};
-    spec.slurm.shares = {1};
-    spec.slurm.qos = {{.name = "normal"}};
-    spec.kube.pod_interval = 0s;
-    spec.health.prolog = false;
+    WorldSpec spec = world_of(
+        {{"cut", nodes, gpus, {.kind = "h100_sxm", .memory = memory_80}, mig}}, "kubernetes");
     for (const std::string& name : mig_names(memory_80)) {
-        spec.requests.push_back({.slice = name});
-        spec.kinds.push_back(
-            {.name = name, .request = static_cast<std::uint32_t>(spec.requests.size() - 1)});
+        kind_that_asks(spec, {.slice = name}, name);
     }
     spec.groups[0].list_slices();
     return spec;
 }
 
 WorldJob job(std::int64_t id, ProfileIndex profile, Duration submit, Duration work) {
-    WorldJob out;
-    out.id = id;
+    WorldJob out = world_job(id, submit, 1, work, 5000h);
     out.kind = profile;
-    out.submit = Instant(submit);
-    out.work = work;
-    out.limit = 5000h;
     return out;
 }
 

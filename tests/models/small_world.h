@@ -2,10 +2,55 @@
 // A small cluster under Slurm for cases that are computed by hand: nodes of 8 GPUs, one kind of jobs.
 
 #include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "models/scheduler/scheduler.h"
 
 namespace railyard {
+
+// Nodes behind one partition, with one account and one QOS.
+inline WorldSpec world_of(std::vector<NodeGroup> groups) {
+    WorldSpec spec;
+    spec.partitions = {{.name = "all"}};
+    for (const NodeGroup& group : groups) spec.partitions[0].nodes += group.nodes;
+    spec.groups = std::move(groups);
+    spec.accounts = {"a"};
+    spec.slurm.shares = {1};
+    spec.slurm.qos = {{.name = "normal"}};
+    return spec;
+}
+
+// Likewise; pods are made at once, and nodes are not checked before a start.
+inline WorldSpec world_of(std::vector<NodeGroup> groups, const std::string& scheduler) {
+    WorldSpec spec = world_of(std::move(groups));
+    spec.scheduler = scheduler;
+    spec.kube.pod_interval = {};
+    spec.health.prolog = false;
+    return spec;
+}
+
+// Adds a kind of jobs that asks for these.
+inline std::uint32_t kind_that_asks(WorldSpec& spec, const GpuRequest& request,
+                                    const std::string& name = "asks") {
+    spec.requests.push_back(request);
+    spec.kinds.push_back(
+        {.name = name, .request = static_cast<std::uint32_t>(spec.requests.size() - 1)});
+    return static_cast<std::uint32_t>(spec.kinds.size() - 1);
+}
+
+inline WorldJob world_job(std::int64_t id, Duration submit, std::int64_t gpus, Duration work,
+                          Duration limit) {
+    WorldJob job;
+    job.id = id;
+    job.submit = Instant(submit);
+    job.gpus = gpus;
+    job.gpus_per_pod = std::min<std::int64_t>(gpus, 8);
+    job.work = work;
+    job.limit = limit;
+    return job;
+}
 
 struct SmallWorld {
     WorldSpec spec;
@@ -13,12 +58,8 @@ struct SmallWorld {
     std::vector<FailureCause> causes;
 
     // Each cause, of which there are so many, resets a node in an hour.
-    SmallWorld(std::int64_t nodes, std::size_t cause_count) : causes(cause_count) {
-        spec.groups = {{"all", nodes, 8}};
-        spec.partitions = {{.name = "all", .nodes = nodes}};
-        spec.accounts = {"a"};
-        spec.slurm.shares = {1};
-        spec.slurm.qos = {{.name = "normal"}};
+    SmallWorld(std::int64_t nodes, std::size_t cause_count)
+        : spec(world_of({{"all", nodes, 8}})), causes(cause_count) {
         spec.kinds = {{.name = "job"}};
         for (FailureCause& cause : causes) {
             cause.remedy = Remedy::reset;
@@ -27,14 +68,8 @@ struct SmallWorld {
     }
     void submit(std::int64_t gpus, Duration work, Duration at = {},
                 Duration limit = std::chrono::hours(1000)) {
-        WorldJob job;
-        job.id = static_cast<std::int64_t>(jobs.jobs.size());
-        job.submit = Instant(at);
-        job.gpus = gpus;
-        job.gpus_per_pod = std::min<std::int64_t>(gpus, 8);
-        job.work = work;
-        job.limit = limit;
-        jobs.jobs.push_back(job);
+        jobs.jobs.push_back(
+            world_job(static_cast<std::int64_t>(jobs.jobs.size()), at, gpus, work, limit));
     }
     // `unit`: a node, or what the cause's domain has them in.
     void inject(Duration at, std::int64_t unit, std::size_t cause = 0,

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "models/scheduler/scheduler.h"
+#include "tests/models/small_world.h"
 
 using namespace railyard;
 using std::chrono_literals::operator""s;
@@ -24,34 +24,13 @@ const GpuAttributes h100{
 
 // Nodes 0 and 1 of A100s, 2 and 3 of H100s on PCIe, 4 and 5 of H100s with NVLink, behind one partition.
 WorldSpec mixed(const std::string& scheduler) {
-    WorldSpec spec;
-    spec.scheduler = scheduler;
-    spec.groups = {{"old", 2, 8, a100}, {"cards", 2, 8, h100_pcie}, {"new", 2, 8, h100}};
-    spec.partitions = {{.name = "all", .nodes = 6}};
-    spec.accounts = {"a"};
-    spec.slurm.shares = {1};
-    spec.slurm.qos = {{.name = "normal"}};
-    spec.kube.pod_interval = 0s;
-    spec.health.prolog = false;
-    return spec;
-}
-
-// Adds a kind of jobs that asks for these.
-std::uint32_t kind_that_asks(WorldSpec& spec, const GpuRequest& request) {
-    spec.requests.push_back(request);
-    spec.kinds.push_back(
-        {.name = "asks", .request = static_cast<std::uint32_t>(spec.requests.size() - 1)});
-    return static_cast<std::uint32_t>(spec.kinds.size() - 1);
+    return world_of({{"old", 2, 8, a100}, {"cards", 2, 8, h100_pcie}, {"new", 2, 8, h100}},
+                    scheduler);
 }
 
 WorldJob job(std::int64_t id, std::uint32_t kind, std::int64_t gpus, Duration work) {
-    WorldJob out;
-    out.id = id;
+    WorldJob out = world_job(id, {}, gpus, work, 5000h);
     out.kind = kind;
-    out.gpus = gpus;
-    out.gpus_per_pod = std::min<std::int64_t>(gpus, 8);
-    out.work = work;
-    out.limit = 5000h;
     return out;
 }
 

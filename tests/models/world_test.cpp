@@ -13,6 +13,7 @@
 #include "models/scheduler/slurm_priority.h"
 #include "models/scheduler/world_progress.h"
 #include "tests/models/gpu_audit.h"
+#include "tests/models/small_world.h"
 
 using namespace railyard;
 using std::chrono_literals::operator""ns;
@@ -24,26 +25,14 @@ namespace {
 
 // Nodes of 8 GPUs behind one partition, one account, one QOS.
 WorldSpec world(std::int64_t nodes) {
-    WorldSpec spec;
-    spec.groups = {{"all", nodes, 8}};
-    spec.partitions = {{.name = "all", .nodes = nodes}};
-    spec.accounts = {"a"};
-    spec.slurm.shares = {1};
-    spec.slurm.qos = {{.name = "normal"}};
+    WorldSpec spec = world_of({{"all", nodes, 8}});
     spec.kinds = {{.name = "job"}};
     return spec;
 }
 
 WorldJob job(std::int64_t id, Duration submit, std::int64_t gpus, Duration work,
              Duration limit = {}) {
-    WorldJob out;
-    out.id = id;
-    out.submit = Instant(submit);
-    out.gpus = gpus;
-    out.gpus_per_pod = std::min<std::int64_t>(gpus, 8);
-    out.work = work;
-    out.limit = limit > Duration{} ? limit : work + 1min;
-    return out;
+    return world_job(id, submit, gpus, work, limit > Duration{} ? limit : work + 1min);
 }
 
 FailureCause breaks(Rate per_node, Duration detection, Remedy remedy = Remedy::reset) {
