@@ -1,13 +1,11 @@
 // A results database with some bytes changed: what a report makes of it is refused with a ScenarioError, or
 // read. The input is a list of changes, each a place (four bytes) and a byte.
 
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 
 #include "models/campaign/campaign.h"
 #include "sim/config.h"
-#include "tests/fuzz/scratch_file.h"
+#include "tests/fuzz/fuzzer.h"
 #include "tools/report/results.h"
 #include "tools/results/results_db.h"
 
@@ -59,22 +57,19 @@ std::string good_database(const ScratchFile& file) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void try_bytes(std::string_view changes) {
     static const ScratchFile file("results.sqlite");
     static const std::string good = good_database(file);
     std::string bytes = good;
     constexpr std::size_t change = 5;
-    for (std::size_t at = 0; at + change <= size; at += change) {
+    for (std::size_t at = 0; at + change <= changes.size(); at += change) {
         std::uint32_t place = 0;
-        std::memcpy(&place, data + at, sizeof place);
-        bytes[place % bytes.size()] = static_cast<char>(data[at + sizeof place]);
+        std::memcpy(&place, changes.data() + at, sizeof place);
+        bytes[place % bytes.size()] = changes[at + sizeof place];
     }
-    try {
+    refused_or_read([&] {
         const auto db = open_results(file.holding(bytes));
         report_results(*db, 4, 1'000'000);
         db->query("SELECT point FROM points", [](const Row&) {});
-    } catch (const ScenarioError&) {
-        // What a damaged database should come to.
-    }
-    return 0;
+    });
 }

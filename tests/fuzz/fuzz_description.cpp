@@ -1,10 +1,7 @@
 // A file that describes a table of measurements, with any bytes, over a table that stays the same: its rows
 // are run, or it is refused with a ScenarioError.
 
-#include <cstddef>
-#include <cstdint>
-
-#include "tests/fuzz/scratch_file.h"
+#include "tests/fuzz/fuzzer.h"
 #include "tools/verify/described_table.h"
 
 namespace {
@@ -15,19 +12,16 @@ constexpr const char* table_text =
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void try_bytes(std::string_view bytes) {
     using namespace railyard;
     static const ScratchFile table_file("table.csv");
     static const CsvTable table = read_csv_table(table_file.holding(table_text));
     static const ScratchFile file("table.toml");
-    const std::string& path = file.holding({reinterpret_cast<const char*>(data), size});
-    try {
+    const std::string& path = file.holding(bytes);
+    refused_or_read([&] {
         VerifyOptions options;
         options.settings = {"run.events_max=2000", "run.replicas=1", "run.fidelity=analytic"};
         options.threads = 1;
         verify_described(table, path, options);
-    } catch (const ScenarioError&) {
-        // What a wrong description should come to.
-    }
-    return 0;
+    });
 }

@@ -1,9 +1,6 @@
 // Any bytes to each importer, as its only file and as all of two: refused with a ScenarioError, or imported.
 
-#include <cstddef>
-#include <cstdint>
-
-#include "tests/fuzz/scratch_file.h"
+#include "tests/fuzz/fuzzer.h"
 #include "tools/import/import.h"
 
 namespace {
@@ -25,22 +22,19 @@ railyard::ImportOptions options_for(const std::vector<std::string>& files, bool 
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void try_bytes(std::string_view bytes) {
     using namespace railyard;
     static const ScratchFile file("imported");
-    const std::string& path = file.holding({reinterpret_cast<const char*>(data), size});
+    const std::string& path = file.holding(bytes);
     for (const ImportKind& kind : import_kinds()) {
         for (const std::vector<std::string>& files :
              {std::vector<std::string>{path}, std::vector<std::string>{path, path}}) {
             for (const bool skip_bad : {false, true}) {
-                try {
+                refused_or_read([&] {
                     Diagnostics diagnostics;
                     import_files(kind, options_for(files, skip_bad), diagnostics);
-                } catch (const ScenarioError&) {
-                    // What a wrong file should come to.
-                }
+                });
             }
         }
     }
-    return 0;
 }

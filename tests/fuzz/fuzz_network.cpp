@@ -1,10 +1,7 @@
 // Any bytes as a network's own file: refused with a ScenarioError, or built, and packets cross it.
 
-#include <cstddef>
-#include <cstdint>
-
 #include "models/campaign/campaign.h"
-#include "tests/fuzz/scratch_file.h"
+#include "tests/fuzz/fuzzer.h"
 
 namespace {
 
@@ -28,21 +25,20 @@ events_max = 2000
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void try_bytes(std::string_view bytes) {
     using namespace railyard;
     static const ScratchFile file("network.toml");
-    file.holding({reinterpret_cast<const char*>(data), size});
+    file.holding(bytes);
     const std::string folder = file.path().substr(0, file.path().rfind('/') + 1);
     try {
-        const Scenario s = load_scenario(scenario, folder + "fuzz.toml");
-        StandaloneCatalogue own = s.open_catalogue();
-        for (const NetworkWindow& each : packet_windows(s)) {
-            run_window(own.catalogue, each.network->topology, each.network->packets, each.window);
-        }
-    } catch (const ScenarioError&) {
-        // What a wrong network should come to.
+        refused_or_read([&] {
+            const Scenario s = load_scenario(scenario, folder + "fuzz.toml");
+            StandaloneCatalogue own = s.open_catalogue();
+            for (const NetworkWindow& w : packet_windows(s)) {
+                run_window(own.catalogue, w.network->topology, w.network->packets, w.window);
+            }
+        });
     } catch (const NoPath&) {
         // Its parts are not all joined.
     }
-    return 0;
 }

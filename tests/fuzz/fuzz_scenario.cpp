@@ -2,11 +2,9 @@
 // happens - a failed check, a sanitizer's finding, a hang - is a bug.
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
 
 #include "models/campaign/campaign.h"
+#include "tests/fuzz/fuzzer.h"
 
 namespace {
 
@@ -25,18 +23,14 @@ void run_windows(const railyard::Scenario& scenario, std::int64_t events_max) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void try_bytes(std::string_view bytes) {
     using namespace railyard;
-    const std::string_view text(reinterpret_cast<const char*>(data), size);
-    try {
-        Scenario scenario = load_scenario(text, "fuzz.toml");
+    refused_or_read([&] {
+        Scenario scenario = load_scenario(bytes, "fuzz.toml");
         // Enough for every phase of a job, few enough for thousands of scenarios a second.
         constexpr std::int64_t events_max = 2000;
         scenario.events_max = std::min(scenario.events_max, events_max);
         run_replica(scenario, 0, true);
         if (scenario.window.given) run_windows(scenario, events_max);
-    } catch (const ScenarioError&) {
-        // What a wrong scenario should come to.
-    }
-    return 0;
+    });
 }

@@ -2,17 +2,15 @@
 // ScenarioError.
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 
-#include "tests/fuzz/scratch_file.h"
+#include "tests/fuzz/fuzzer.h"
 #include "tools/study/study.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void try_bytes(std::string_view bytes) {
     using namespace railyard;
     static const ScratchFile file("study.toml");
-    const std::string& path = file.holding({reinterpret_cast<const char*>(data), size});
-    try {
+    const std::string& path = file.holding(bytes);
+    refused_or_read([&] {
         const Study study = read_study(path, {});
         // A study may have ten million points: a few say what all do.
         for (std::size_t point = 0; point < std::min<std::size_t>(study.points.size(), 10);
@@ -20,8 +18,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             study.settings(point);
             study.label(point);
         }
-    } catch (const ScenarioError&) {
-        // What a wrong study should come to.
-    }
-    return 0;
+    });
 }

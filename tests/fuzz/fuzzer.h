@@ -1,13 +1,34 @@
 #pragma once
-// A file for readers that want one: in memory where the system has such a folder.
+// What a fuzzer is made of: its source says what it does with any bytes.
 
 #include <unistd.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <string_view>
 
+#include "sim/error.h"
+
+void try_bytes(std::string_view bytes);
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    try_bytes({reinterpret_cast<const char*>(data), size});
+    return 0;
+}
+
+// A ScenarioError is what wrong input should come to; whatever else happens is a bug.
+template <class Read>
+void refused_or_read(const Read& read) {
+    try {
+        read();
+    } catch (const railyard::ScenarioError&) {
+    }
+}
+
+// A file for readers that want one: in memory where the system has such a folder.
 class ScratchFile {
   public:
     explicit ScratchFile(const std::string& name) {
