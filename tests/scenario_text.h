@@ -91,4 +91,13 @@ inline double metric(const ReplicaResult& r, std::string_view name) {
     return found->value;
 }
 
+// The seconds that the job spent so, and the energy that nodes drew meanwhile.
+inline double booked_s(const Scenario& s, const ReplicaResult& r, Category category) {
+    return static_cast<double>(r.ledger.booked(category)) * 1e-9 /
+           static_cast<double>(s.job.gpus());
+}
+inline Picojoules drawn(const ReplicaResult& r, Category category) {
+    return r.energy.nodes[static_cast<std::size_t>(category)];
+}
+
 }  // namespace railyard

@@ -8,6 +8,7 @@
 #include "models/storage/burst_traffic.h"
 #include "models/storage/metadata_queue.h"
 #include "models/storage/restart_storm.h"
+#include "tests/models/quantities.h"
 #include "tests/models/topologies.h"
 
 using namespace railyard;
@@ -15,10 +16,6 @@ using namespace railyard;
 namespace {
 
 constexpr std::int64_t gigabyte = 1'000'000'000;
-
-Bandwidth gb_per_s(double n) {
-    return Bandwidth::bits_per_second(static_cast<std::int64_t>(n * 8e9));
-}
 
 // NICs of 50 GB/s, in cables without length behind switches without delay.
 TopologySpec shape(std::int64_t nodes, std::int64_t servers) {

@@ -8,17 +8,11 @@
 
 #include "sim/rng.h"
 #include "sim/text.h"
+#include "tests/models/quantities.h"
 
 using namespace railyard;
 
 namespace {
-
-constexpr Bandwidth gigabytes_per_s(double n) {
-    return Bandwidth::bits_per_second(static_cast<std::int64_t>(n * 8e9));
-}
-constexpr Bytes gigabytes(std::int64_t n) {
-    return Bytes::of(n * 1'000'000'000);
-}
 
 // 100 GB on eight nodes: 1 s to a host buffer, 10 s to a place on the nodes, 100 s to the store, 1,000 s to
 // the object store; reading takes half as long.
@@ -34,8 +28,8 @@ struct Site : Checkpointer::Job {
     std::vector<double> safe_at;
 
     explicit Site(const std::vector<Place>& places, CheckpointMode mode = CheckpointMode::async) {
-        stores.add_store("storage", {gigabytes_per_s(2), gigabytes_per_s(1)});
-        stores.add_store("object_store", {gigabytes_per_s(0.2), gigabytes_per_s(0.1)});
+        stores.add_store("storage", {gb_per_s(2), gb_per_s(1)});
+        stores.add_store("object_store", {gb_per_s(0.2), gb_per_s(0.1)});
         spec.mode = mode;
         spec.size = gigabytes(100);
         spec.changed_fraction = 0.1;
@@ -47,12 +41,12 @@ struct Site : Checkpointer::Job {
             tier.read_time = std::chrono::seconds(5);
             tier.write.store = tier.read.store = place == Place::object_store ? 1 : 0;
             tier.read.direction = Direction::read;
-            tier.write.cap = tier.read.cap = gigabytes_per_s(1000);
+            tier.write.cap = tier.read.cap = gb_per_s(1000);
             spec.tiers.push_back(tier);
         }
     }
     void start() {
-        const std::size_t client = stores.add_client(gigabytes_per_s(1000), gigabytes_per_s(1000));
+        const std::size_t client = stores.add_client(gb_per_s(1000), gb_per_s(1000));
         checkpointer.emplace(engine, stores, client, spec, 8, *this);
     }
     double now() const {

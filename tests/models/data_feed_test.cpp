@@ -6,13 +6,12 @@
 
 #include <utility>
 
+#include "tests/models/quantities.h"
+
 using namespace railyard;
 
 namespace {
 
-constexpr Bandwidth gigabytes_per_s(std::int64_t n) {
-    return Bandwidth::bits_per_second(n * 8'000'000'000);
-}
 double at(Instant t) {
     return seconds(t.time_since_epoch());
 }
@@ -27,7 +26,7 @@ struct Job : DataFeed::Job, StoreService::Client {
     std::size_t other = 0;
 
     Job() {
-        stores.add_store("store", {gigabytes_per_s(10), gigabytes_per_s(10)});
+        stores.add_store("store", {gb_per_s(10), gb_per_s(10)});
         DataDemand demand;
         demand.sample_bytes = 1e9;
         demand.compute = std::chrono::seconds(1);
@@ -35,9 +34,8 @@ struct Job : DataFeed::Job, StoreService::Client {
         hosts.gpus_per_node = 8;
         spec.loader = std::make_shared<DataLoader>(demand, LoaderSpec{}, hosts);
         spec.supply.store_bandwidth = 10e9;
-        feed.emplace(engine, stores, stores.add_client(gigabytes_per_s(100), gigabytes_per_s(100)),
-                     spec, *this);
-        other = stores.add_client(gigabytes_per_s(100), gigabytes_per_s(100));
+        feed.emplace(engine, stores, stores.add_client(gb_per_s(100), gb_per_s(100)), spec, *this);
+        other = stores.add_client(gb_per_s(100), gb_per_s(100));
         feed->begin(DataFeed::Use::steps);
     }
     void pace_changed() override {
@@ -49,7 +47,7 @@ struct Job : DataFeed::Job, StoreService::Client {
         TransferSpec bulk;
         bulk.direction = Direction::read;
         bulk.bytes = Bytes::of(1'000'000'000'000'000);
-        bulk.cap = gigabytes_per_s(100);
+        bulk.cap = gb_per_s(100);
         return stores.start(other, bulk, *this);
     }
     void run_until(std::int64_t t) { engine.run(Instant(std::chrono::seconds(t))); }
@@ -106,11 +104,10 @@ TEST_CASE("a first epoch reads everything, later ones what the caches don't have
     job.spec.cold.store_bandwidth = 4e9;  // half of what the steps would take
     job.spec.supply.store_bandwidth = 4e9;
     job.spec.cold_steps = 10;
-    job.stores.change_supply(0, {gigabytes_per_s(4), gigabytes_per_s(4)});
+    job.stores.change_supply(0, {gb_per_s(4), gb_per_s(4)});
     job.feed->change(DataFeed::Use::no_loaders);
-    job.feed.emplace(job.engine, job.stores,
-                     job.stores.add_client(gigabytes_per_s(100), gigabytes_per_s(100)), job.spec,
-                     job);
+    job.feed.emplace(job.engine, job.stores, job.stores.add_client(gb_per_s(100), gb_per_s(100)),
+                     job.spec, job);
     job.feed->begin(DataFeed::Use::steps);
     job.run_until(20);
     CHECK(job.feed->steps_ahead(9) == 1);

@@ -4,13 +4,11 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/models/quantities.h"
+
 using namespace railyard;
 
 namespace {
-
-constexpr Bandwidth gigabytes_per_s(std::int64_t n) {
-    return Bandwidth::bits_per_second(n * 8'000'000'000);
-}
 
 struct Store : StoreService::Client {
     CampaignEngine engine;
@@ -20,12 +18,12 @@ struct Store : StoreService::Client {
     WallTimes walls;
 
     Store() {
-        stores.add_store("store", {gigabytes_per_s(10), gigabytes_per_s(10)});
+        stores.add_store("store", {gb_per_s(10), gb_per_s(10)});
         spec.name = "other";
         spec.checkpoint = Bytes::of(100'000'000'000);
         spec.every = std::chrono::seconds(60);
         spec.start = std::chrono::seconds(10);
-        spec.network_read = spec.network_write = gigabytes_per_s(1000);
+        spec.network_read = spec.network_write = gb_per_s(1000);
     }
     void transfer_done(StoreService::TransferId, const WallTimes& waited) override {
         ended = seconds(engine.now().time_since_epoch());
@@ -34,9 +32,9 @@ struct Store : StoreService::Client {
     void write(std::int64_t gigabytes, std::int64_t weight) {
         TransferSpec mine;
         mine.bytes = Bytes::of(gigabytes * 1'000'000'000);
-        mine.cap = gigabytes_per_s(1000);
+        mine.cap = gb_per_s(1000);
         mine.weight = weight;
-        const std::size_t client = stores.add_client(gigabytes_per_s(1000), gigabytes_per_s(1000));
+        const std::size_t client = stores.add_client(gb_per_s(1000), gb_per_s(1000));
         stores.start(client, mine, *this);
     }
     void run_until(std::int64_t t) { engine.run(Instant(std::chrono::seconds(t))); }
@@ -84,7 +82,7 @@ TEST_CASE("a neighbour leaves out a checkpoint while the one before is not out y
 
 TEST_CASE("a neighbour's reads and its checkpoints share the time of the servers") {
     Store s;
-    s.spec.reads = gigabytes_per_s(6);
+    s.spec.reads = gb_per_s(6);
     s.spec.start = std::chrono::seconds(0);
     s.spec.every = std::chrono::seconds(1000);
     Neighbour other(s.engine, s.stores, s.spec, 1, 0);

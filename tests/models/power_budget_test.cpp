@@ -54,10 +54,6 @@ double draw(const Scenario& s, double computing) {
             s.power.network.value + s.power.storage.value);
 }
 
-Picojoules drawn(const ReplicaResult& r, Category category) {
-    return r.energy.nodes[static_cast<std::size_t>(category)];
-}
-
 Instant last_end(const Scenario& s) {
     const WorldJobs jobs = draw_jobs(*s.world, s.seed, 0, s.duration);
     const WorldRunResult r = run_world(

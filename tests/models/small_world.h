@@ -2,6 +2,7 @@
 // A small cluster under Slurm for cases that are computed by hand: nodes of 8 GPUs, one kind of jobs.
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -70,6 +71,20 @@ struct SmallWorld {
                 Duration limit = std::chrono::hours(1000)) {
         jobs.jobs.push_back(
             world_job(static_cast<std::int64_t>(jobs.jobs.size()), at, gpus, work, limit));
+    }
+    // Jobs of all sizes, some hours each; gives their node hours.
+    double submit_random(RandomStream random, bool limited) {
+        Duration at{};
+        double work_h = 0;
+        for (int i = 0; i < 60; ++i) {
+            at += from_seconds(1800 * random.exponential());
+            const std::int64_t gpus = std::int64_t{4} << random.below(5);
+            const Duration work = from_seconds(3600 * (1 + 6 * random.uniform()));
+            submit(gpus, work, at,
+                   limited ? work * 2 + std::chrono::hours(1) : std::chrono::hours(1000));
+            work_h += static_cast<double>(gpus) / 8 * std::ceil(seconds(work) * 1e3) / 3.6e6;
+        }
+        return work_h;
     }
     // `unit`: a node, or what the cause's domain has them in.
     void inject(Duration at, std::int64_t unit, std::size_t cause = 0,

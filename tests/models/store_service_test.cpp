@@ -5,17 +5,12 @@
 #include <map>
 
 #include "models/storage/storage.h"
+#include "tests/models/quantities.h"
 
 using namespace railyard;
 
 namespace {
 
-constexpr Bandwidth gigabytes_per_s(std::int64_t n) {
-    return Bandwidth::bits_per_second(n * 8'000'000'000);
-}
-constexpr Bytes gigabytes(std::int64_t n) {
-    return Bytes::of(n * 1'000'000'000);
-}
 constexpr Bandwidth unlimited = Bandwidth::bits_per_second(INT64_MAX / 2);
 
 struct Clients : StoreService::Client {
@@ -50,8 +45,8 @@ struct Clients : StoreService::Client {
 
 TEST_CASE("a transfer alone ends exactly when bytes over the least limit says") {
     Clients c;
-    c.service.add_store("store", {gigabytes_per_s(10), gigabytes_per_s(4)});
-    const auto job = c.service.add_client(unlimited, gigabytes_per_s(50));
+    c.service.add_store("store", {gb_per_s(10), gb_per_s(4)});
+    const auto job = c.service.add_client(unlimited, gb_per_s(50));
     const auto id = c.service.start(job, c.write(gigabytes(2800)), c);
     c.run();
     CHECK(c.ended[id] == 700.0);
@@ -63,8 +58,8 @@ TEST_CASE("what a client moves at one store is bounded there, whatever it moves 
     Clients c;
     c.service.add_store("slow client", {unlimited, unlimited});
     c.service.add_store("fast client", {unlimited, unlimited});
-    const auto job = c.service.add_client(gigabytes_per_s(12), gigabytes_per_s(12));
-    c.service.limit_path(job, 0, gigabytes_per_s(2), gigabytes_per_s(2));
+    const auto job = c.service.add_client(gb_per_s(12), gb_per_s(12));
+    c.service.limit_path(job, 0, gb_per_s(2), gb_per_s(2));
     TransferSpec elsewhere = c.read(gigabytes(80));
     elsewhere.store = 1;
     const auto fast = c.service.start(job, elsewhere, c);
@@ -82,10 +77,10 @@ TEST_CASE("what a client moves at one store is bounded there, whatever it moves 
 
 TEST_CASE("each cap has its name among the walls") {
     Clients c;
-    c.service.add_store("store", {gigabytes_per_s(10), gigabytes_per_s(10)});
-    const auto job = c.service.add_client(gigabytes_per_s(5), gigabytes_per_s(2));
+    c.service.add_store("store", {gb_per_s(10), gb_per_s(10)});
+    const auto job = c.service.add_client(gb_per_s(5), gb_per_s(2));
     TransferSpec own = c.write(gigabytes(10));
-    own.cap = gigabytes_per_s(1);
+    own.cap = gb_per_s(1);
     own.cap_wall = Wall::serialisation;
     const auto serial = c.service.start(job, own, c);
     c.run();
@@ -100,7 +95,7 @@ TEST_CASE(
     "M clients get one M-th each, by weight where they have weights, and what leaves is shared "
     "again") {
     Clients c;
-    c.service.add_store("store", {gigabytes_per_s(12), gigabytes_per_s(12)});
+    c.service.add_store("store", {gb_per_s(12), gb_per_s(12)});
     std::vector<StoreService::TransferId> ids;
     for (int m = 0; m < 4; ++m) {
         const auto job = c.service.add_client(unlimited, unlimited);
@@ -124,7 +119,7 @@ TEST_CASE("of M clients alike each has exactly one M-th, whatever M") {
     for (const std::int64_t m : {1, 2, 3, 5, 8, 48, 64, 512}) {
         CAPTURE(m);
         Clients c;
-        c.service.add_store("store", {gigabytes_per_s(12), gigabytes_per_s(12)});
+        c.service.add_store("store", {gb_per_s(12), gb_per_s(12)});
         for (std::int64_t i = 0; i < m; ++i) {
             c.service.start(c.service.add_client(unlimited, unlimited), c.read(gigabytes(12)), c);
         }
@@ -136,8 +131,8 @@ TEST_CASE("of M clients alike each has exactly one M-th, whatever M") {
 
 TEST_CASE("what a capped client leaves is shared by the others, by their weights") {
     Clients c;
-    c.service.add_store("store", {gigabytes_per_s(12), gigabytes_per_s(12)});
-    const auto capped = c.service.add_client(gigabytes_per_s(3), unlimited);
+    c.service.add_store("store", {gb_per_s(12), gb_per_s(12)});
+    const auto capped = c.service.add_client(gb_per_s(3), unlimited);
     const auto one = c.service.add_client(unlimited, unlimited);
     const auto two = c.service.add_client(unlimited, unlimited);
     // By weight 6, 2 and 4 GB/s; the first's nodes carry 3, which leaves 9: 3 and 6.
@@ -156,7 +151,7 @@ TEST_CASE("what a capped client leaves is shared by the others, by their weights
 
 TEST_CASE("16,384 ranks' four files each take N f / rate to the nanosecond, and that is metadata") {
     Clients c;
-    c.service.add_store("store", {gigabytes_per_s(10), gigabytes_per_s(10), 32'768, 0});
+    c.service.add_store("store", {gb_per_s(10), gb_per_s(10), 32'768, 0});
     const auto job = c.service.add_client(unlimited, unlimited);
     TransferSpec storm = c.write(gigabytes(5));
     storm.files = 16'384 * 4;
@@ -177,7 +172,7 @@ TEST_CASE("16,384 ranks' four files each take N f / rate to the nanosecond, and 
 
 TEST_CASE("a neighbour's checkpoint slows reads, though reads alone would have all the servers") {
     Clients c;
-    c.service.add_store("store", {gigabytes_per_s(20), gigabytes_per_s(10)});
+    c.service.add_store("store", {gb_per_s(20), gb_per_s(10)});
     const auto reader = c.service.add_client(unlimited, unlimited);
     const auto writer = c.service.add_client(unlimited, unlimited);
     const auto read = c.service.start(reader, c.read(gigabytes(1000)), c);
@@ -192,7 +187,7 @@ TEST_CASE(
     "files are created at the store's rate: N ranks with f files take N f / rate when bytes are "
     "few") {
     Clients c;
-    c.service.add_store("store", {gigabytes_per_s(10), gigabytes_per_s(10), 28'000, 540'000});
+    c.service.add_store("store", {gb_per_s(10), gb_per_s(10), 28'000, 540'000});
     const auto job = c.service.add_client(unlimited, unlimited);
     TransferSpec spec = c.write(gigabytes(1));
     spec.files = 16'384 * 4;
@@ -212,7 +207,7 @@ TEST_CASE(
 
 TEST_CASE("an outage and a held network stop the bytes, not the clock") {
     Clients c;
-    c.service.add_store("store", {gigabytes_per_s(1), gigabytes_per_s(1)});
+    c.service.add_store("store", {gb_per_s(1), gb_per_s(1)});
     const auto job = c.service.add_client(unlimited, unlimited);
     const auto id = c.service.start(job, c.write(gigabytes(10)), c);
     c.run_until(std::chrono::seconds(4));
@@ -232,9 +227,9 @@ TEST_CASE("an outage and a held network stop the bytes, not the clock") {
 
 TEST_CASE("a write buffer takes what comes until it is full, and drains while nobody writes") {
     Clients c;
-    StoreSupply supply{gigabytes_per_s(10), gigabytes_per_s(10)};
+    StoreSupply supply{gb_per_s(10), gb_per_s(10)};
     supply.write_buffer = gigabytes(60);
-    supply.drain = gigabytes_per_s(4);
+    supply.drain = gb_per_s(4);
     c.service.add_store("store", supply);
     const auto job = c.service.add_client(unlimited, unlimited);
     // Full after 60 / (10 - 4) = 10 s; of 140 GB 100 are in, the rest comes in at 4 GB/s.
@@ -256,7 +251,7 @@ TEST_CASE("a write buffer takes what comes until it is full, and drains while no
 
 TEST_CASE("a full buffer shared by three whose rates don't divide its drain lets time pass") {
     Clients c;
-    StoreSupply supply{gigabytes_per_s(10), gigabytes_per_s(10)};
+    StoreSupply supply{gb_per_s(10), gb_per_s(10)};
     supply.write_buffer = gigabytes(60);
     supply.drain = Bandwidth::bits_per_second(16'000'000'001);
     c.service.add_store("store", supply);
@@ -272,7 +267,7 @@ TEST_CASE("a full buffer shared by three whose rates don't divide its drain lets
 
 TEST_CASE("a job that moves three things at once has no more of a store than one that moves one") {
     Clients c;
-    c.service.add_store("store", {gigabytes_per_s(8), gigabytes_per_s(8)});
+    c.service.add_store("store", {gb_per_s(8), gb_per_s(8)});
     const auto mine = c.service.add_client(unlimited, unlimited);
     const auto other = c.service.add_client(unlimited, unlimited);
     std::vector<StoreService::TransferId> parts;
@@ -286,11 +281,11 @@ TEST_CASE("a job that moves three things at once has no more of a store than one
 TEST_CASE(
     "a stream is told what it gets whenever that changes, and a cancelled transfer what it moved") {
     Clients c;
-    c.service.add_store("store", {gigabytes_per_s(10), gigabytes_per_s(10)});
+    c.service.add_store("store", {gb_per_s(10), gb_per_s(10)});
     const auto reader = c.service.add_client(unlimited, unlimited);
     const auto other = c.service.add_client(unlimited, unlimited);
     TransferSpec demand = c.read(Bytes{});
-    demand.cap = gigabytes_per_s(8);
+    demand.cap = gb_per_s(8);
     const auto stream = c.service.open_stream(reader, demand, c);
     c.run_until(std::chrono::seconds(1));
     const auto bulk = c.service.start(other, c.read(gigabytes(1000)), c);
@@ -298,7 +293,7 @@ TEST_CASE(
     CHECK(c.service.cancel(bulk).moved == gigabytes(10));  // at half of 10 GB/s
     c.run_until(std::chrono::seconds(4));
     CHECK(c.supplies[stream] == std::vector<double>{8, 5, 8});
-    c.service.change_cap(stream, gigabytes_per_s(2), Wall::network);
+    c.service.change_cap(stream, gb_per_s(2), Wall::network);
     c.run_until(std::chrono::seconds(5));
     CHECK(c.supplies[stream].back() == 2);
     CHECK(c.ended.empty());

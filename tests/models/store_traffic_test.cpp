@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "tests/models/quantities.h"
+
 using namespace railyard;
 
 namespace {
@@ -30,10 +32,6 @@ Scenario scenario(std::vector<std::string> settings) {
     ScenarioChanges changes;
     changes.settings = std::move(settings);
     return load_scenario(base, "store", changes);
-}
-
-Bandwidth gb_per_s(double n) {
-    return Bandwidth::bits_per_second(static_cast<std::int64_t>(n * 8e9));
 }
 
 StoreTraffic traffic_of(double store_gb_s) {

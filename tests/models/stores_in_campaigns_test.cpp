@@ -13,11 +13,6 @@ using namespace railyard;
 
 namespace {
 
-double booked_s(const Scenario& s, const ReplicaResult& r, Category category) {
-    return static_cast<double>(r.ledger.booked(category)) * 1e-9 /
-           static_cast<double>(s.job.gpus());
-}
-
 ReplicaResult run(const Scenario& s) {
     ReplicaResult r = run_replica(s, 0, true);
     CHECK(r.ledger.total() == GpuNanoseconds{s.gpus()} * r.simulated.count());

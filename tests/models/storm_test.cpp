@@ -4,6 +4,7 @@
 
 #include "models/campaign/campaign.h"
 #include "tests/models/small_world.h"
+#include "tests/scenario_text.h"
 
 using namespace railyard;
 
@@ -46,11 +47,6 @@ Scenario with(std::vector<std::string> settings) {
     changes.windows = windows;
     changes.settings = std::move(settings);
     return load_scenario(base, "storms", changes);
-}
-
-double booked_s(const Scenario& s, const ReplicaResult& r, Category category) {
-    return static_cast<double>(r.ledger.booked(category)) * 1e-9 /
-           static_cast<double>(s.job.gpus());
 }
 
 }  // namespace

@@ -140,16 +140,7 @@ TEST_CASE(
         f.spec.search.compare = 20min;
         f.spec.kinds[0].checkpoint_stall = 90s;
         f.spec.kinds[0].restart = 1min;
-        RandomStream random(seed, 0, "corrupted jobs");
-        Duration at{};
-        double work_h = 0;
-        for (int i = 0; i < 60; ++i) {
-            at += from_seconds(1800 * random.exponential());
-            const std::int64_t gpus = std::int64_t{4} << random.below(5);
-            const Duration work = from_seconds(3600 * (1 + 6 * random.uniform()));
-            f.submit(gpus, work, at);
-            work_h += static_cast<double>(gpus) / 8 * std::ceil(seconds(work) * 1e3) / 3.6e6;
-        }
+        const double work_h = f.submit_random({seed, 0, "corrupted jobs"}, false);
         const WorldRunResult r = f.run(2000h, seed);  // which checks the sum
         for (const WorldJobRun& job : r.outcome.runs) CHECK(job.over);
         CHECK(r.outcome.corruptions_found > 5);

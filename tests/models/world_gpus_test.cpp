@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tests/models/quantities.h"
 #include "tests/models/small_world.h"
 
 using namespace railyard;
@@ -12,9 +13,6 @@ using std::chrono_literals::operator""h;
 
 namespace {
 
-constexpr Bytes gigabytes(std::int64_t count) {
-    return Bytes::of(count * 1'000'000'000);
-}
 const GpuAttributes a100{
     .kind = "a100_sxm_40", .memory = gigabytes(40), .nvlink_domain = 8, .compute_capability10 = 80};
 const GpuAttributes h100_pcie{

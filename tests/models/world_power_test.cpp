@@ -44,10 +44,6 @@ ReplicaResult run(const Scenario& s) {
     return run_replica(s, 0, false);
 }
 
-Picojoules drawn(const ReplicaResult& r, Category category) {
-    return r.energy.nodes[static_cast<std::size_t>(category)];
-}
-
 Picojoules nodes_energy(const ReplicaResult& r) {
     Picojoules sum = 0;
     for (const Picojoules energy : r.energy.nodes) sum += energy;
