@@ -21,9 +21,9 @@ inline const std::map<std::string, Knob> network_knobs = {
      {{"fabric.compute.sites.oversubscription=4"}, two_sites}},
     {"fabric.compute.sites.bandwidth", {{"fabric.compute.sites.bandwidth=200 Gbit/s"}, two_sites}},
     {"failures.cause.network_part",
-     {{"failures.cause.0.network_part=leaf"}, {}, "", "", broken_network}},
+     in_base(broken_network, {"failures.cause.0.network_part=leaf"})},
     {"failures.cause.rate_per_part",
-     {{"failures.cause.0.rate_per_part=0.3 /day"}, {}, "", "", broken_network}},
+     in_base(broken_network, {"failures.cause.0.rate_per_part=0.3 /day"})},
     {"fabric.compute.endpoint_optics", {{"fabric.compute.endpoint_optics=cpo"}}},
     {"fabric.compute.switch_optics",
      {{"fabric.compute.switch_optics=fr"},
@@ -32,10 +32,10 @@ inline const std::map<std::string, Knob> network_knobs = {
     {"fabric.storage.switch_optics",
      {{"fabric.storage.switch_optics=fr"},
       {"cluster.nodes=80", "fabric.storage.nodes_per_leaf=8"}}},
-    {"inject.part", {{"inject.0.part=spine-1"}, {}, "", "", broken_network}},
-    {"inject.from", {{"inject.1.from=leaf-1"}, {}, "", "", broken_network}},
-    {"inject.to", {{"inject.1.to=spine-1"}, {}, "", "", broken_network}},
-    {"inject.speed", {{"inject.1.speed=0.5"}, {}, "", "", broken_network}},
+    {"inject.part", in_base(broken_network, {"inject.0.part=spine-1"})},
+    {"inject.from", in_base(broken_network, {"inject.1.from=leaf-1"})},
+    {"inject.to", in_base(broken_network, {"inject.1.to=spine-1"})},
+    {"inject.speed", in_base(broken_network, {"inject.1.speed=0.5"})},
 };
 
 // Bit errors on a cable of either network.
