@@ -9,14 +9,13 @@
 #include <set>
 
 #include "tests/models/windows.h"
+#include "tests/packets.h"
 
 using namespace railyard;
 
 namespace {
 
-constexpr std::int64_t us = 1'000'000;
-constexpr std::int64_t unending = std::int64_t{1} << 40;
-constexpr Bandwidth line = Bandwidth::bits_per_second(400'000'000'000);
+constexpr Bandwidth line = gbit(400);
 constexpr Picoseconds round_trip(4 * us + 2 * 20 * (4096 + 64));
 
 double seconds(Picoseconds time) {
@@ -28,14 +27,14 @@ CongestionGiven given(bool trims = false) {
 }
 
 // Senders and a receiver at one switch, 1 us of cable each.
-struct Star {
+struct Incast {
     StandaloneCatalogue own;
     PacketNetwork network;
     PacketProfile profile;
     LinkId down = 0;
     std::size_t senders;
 
-    Star(std::size_t count, FlowControl flow_control, std::int64_t switch_buffer = 100'000'000)
+    Incast(std::size_t count, FlowControl flow_control, std::int64_t switch_buffer = 100'000'000)
         : senders(count) {
         PacketSpec& spec = profile.spec;
         spec.payload_bytes = 4032;
@@ -60,10 +59,7 @@ struct Star {
     PacketEngine engine(std::unique_ptr<Congestion> control, std::int64_t bytes = unending) const {
         PacketEngine e(network, profile.spec, std::move(control));
         for (LinkId up = down + 2; up < network.links.size(); up += 2) {
-            PacketFlow f;
-            f.path = {up, down};
-            f.bytes = bytes;
-            e.add(f);
+            e.add(flow_of({up, down}, bytes));
         }
         return e;
     }
@@ -77,7 +73,7 @@ struct Shares {
 };
 
 // Over so many microseconds after the first so many.
-Shares shares(PacketEngine& e, const Star& star, int from_us, int for_us) {
+Shares shares(PacketEngine& e, const Incast& star, int from_us, int for_us) {
     e.run(Picoseconds(from_us * us));
     std::vector<double> before;
     for (std::size_t f = 0; f < star.senders; ++f) {
@@ -111,7 +107,7 @@ void audit_every_event(PacketEngine& e) {
 }
 
 // Marks one packet in `rate` + 1 beyond a sixteenth of the lane's buffer.
-void mark_lanes(Star& star) {
+void mark_lanes(Incast& star) {
     for (PacketLink& l : star.network.links) l.ecn = {8000, 8000, 1.0 / 11, 1.0 / 11};
 }
 
@@ -120,7 +116,7 @@ struct DelayKind {
     const char* name;
     FlowControl flow_control;
 
-    DelayControlSpec set_up(Star& star) const {
+    DelayControlSpec set_up(Incast& star) const {
         if (flow_control == FlowControl::none) {
             set_up_ultra_ethernet(star.own.catalogue, line, round_trip, star.profile);
         }
@@ -201,7 +197,7 @@ TEST_CASE(
     "most") {
     for (const std::size_t n : {2U, 4U, 8U}) {
         CAPTURE(n);
-        Star star(n, FlowControl::credits);
+        Incast star(n, FlowControl::credits);
         mark_lanes(star);
         PacketEngine e = star.engine(
             infiniband_congestion(read_infiniband_congestion(star.own.catalogue, given())));
@@ -216,22 +212,16 @@ TEST_CASE(
 TEST_CASE("InfiniBand's control frees a victim of a slow receiver, and no packet is lost") {
     const auto victim_share = [](bool controlled) {
         StandaloneCatalogue own;
-        PacketNetwork network;
-        const VertexId near = network.add_switch(16'000'000);
-        const VertexId far = network.add_switch(16'000'000);
-        const LinkId trunk = network.add_cable(near, far, line, Picoseconds(us));
-        const LinkId slow = network.add_cable(
-            far, network.add_nic(), Bandwidth::bits_per_second(50'000'000'000), Picoseconds(us));
-        const LinkId free = network.add_cable(far, network.add_nic(), line, Picoseconds(us));
+        TwoSwitches network(16'000'000, line);
+        const LinkId slow =
+            network.add_cable(network.right, network.add_nic(), gbit(50), Picoseconds(us));
+        const LinkId free = network.down(network.right);
         PacketSpec spec;
         spec.classes = {{FlowControl::credits, false, 0}, {FlowControl::credits, true, 1}};
         std::vector<PacketFlow> flows;
         for (int i = 0; i < 5; ++i) {
-            const LinkId up = network.add_cable(network.add_nic(), near, line, Picoseconds(us));
-            PacketFlow f;
-            f.path = {up, trunk, i < 4 ? slow : free};
-            f.bytes = unending;
-            flows.push_back(f);
+            const LinkId up = network.up(network.left);
+            flows.push_back(flow_of({up, network.middle, i < 4 ? slow : free}));
         }
         for (PacketLink& l : network.links) {
             l.vl_buffer_bytes = 128'000;
@@ -255,7 +245,7 @@ TEST_CASE("InfiniBand's control frees a victim of a slow receiver, and no packet
 }
 
 TEST_CASE("books of credits and marks agree after every event under InfiniBand's control") {
-    Star star(4, FlowControl::credits);
+    Incast star(4, FlowControl::credits);
     mark_lanes(star);
     PacketEngine e = star.engine(
         infiniband_congestion(read_infiniband_congestion(star.own.catalogue, given())), 400'000);
@@ -341,7 +331,7 @@ TEST_CASE(
         for (const std::size_t n : {2U, 4U, 8U}) {
             CAPTURE(std::string(kind.name));
             CAPTURE(n);
-            Star star(n, kind.flow_control);
+            Incast star(n, kind.flow_control);
             const DelayControlSpec spec = kind.set_up(star);
             PacketEngine e = star.engine(delay_control(spec));
             e.run(Picoseconds(1000 * us));
@@ -365,7 +355,7 @@ TEST_CASE("what SRD and Spectrum-X send arrives, and books agree after every eve
     for (const DelayKind& kind : delay_kinds) {
         CAPTURE(std::string(kind.name));
         // A buffer that the first windows overflow: SRD loses of them, Spectrum-X is paused.
-        Star star(6, kind.flow_control, 400'000);
+        Incast star(6, kind.flow_control, 400'000);
         PacketEngine e = star.engine(delay_control(kind.set_up(star)), 400'000);
         audit_every_event(e);
         for (std::size_t f = 0; f < star.senders; ++f) CHECK(e.received_bytes(f) == 400'000);
@@ -387,7 +377,7 @@ TEST_CASE("what SRD and Spectrum-X send arrives, and books agree after every eve
 TEST_CASE("receivers' credits share a link evenly among their senders, and hold no queue") {
     for (const std::size_t n : {2U, 4U, 8U}) {
         CAPTURE(n);
-        Star star(n, FlowControl::none);
+        Incast star(n, FlowControl::none);
         star.profile.spec.trimming.enabled = true;
         set_up_ultra_ethernet(star.own.catalogue, line, round_trip, star.profile);
         const RcccSpec spec = read_rccc(star.own.catalogue, given(true));
@@ -486,7 +476,7 @@ TEST_CASE("with both controls the smaller window holds, and a sender wants no mo
 }
 
 TEST_CASE("what receivers give is sent, and books agree after every event") {
-    Star star(6, FlowControl::none);
+    Incast star(6, FlowControl::none);
     star.profile.spec.trimming.enabled = true;
     star.profile.spec.lossy_queue_bytes = 10 * 4096;
     set_up_ultra_ethernet(star.own.catalogue, line, round_trip, star.profile);
@@ -506,27 +496,27 @@ TEST_CASE(
         const char* name;
         FlowControl flow_control;
         bool trims;
-        std::unique_ptr<Congestion> (*control)(Star& star);
+        std::unique_ptr<Congestion> (*control)(Incast& star);
     };
     const Kind kinds[] = {
         {"nscc", FlowControl::none, true,
-         [](Star& s) { return nscc(read_nscc(s.own.catalogue, given(true))); }},
+         [](Incast& s) { return nscc(read_nscc(s.own.catalogue, given(true))); }},
         {"rccc", FlowControl::none, true,
-         [](Star& s) { return receiver_credits(read_rccc(s.own.catalogue, given(true))); }},
+         [](Incast& s) { return receiver_credits(read_rccc(s.own.catalogue, given(true))); }},
         {"srd", FlowControl::none, false,
-         [](Star& s) {
+         [](Incast& s) {
              return delay_control(read_delay_control(s.own.catalogue, "srd", given()));
          }},
         {"spectrum_x", FlowControl::pfc, false,
-         [](Star& s) {
+         [](Incast& s) {
              return delay_control(read_delay_control(s.own.catalogue, "spectrum_x", given()));
          }},
-        {"infiniband_cc", FlowControl::credits, false, [](Star& s) {
+        {"infiniband_cc", FlowControl::credits, false, [](Incast& s) {
              return infiniband_congestion(read_infiniband_congestion(s.own.catalogue, given()));
          }}};
     for (const Kind& kind : kinds) {
         CAPTURE(std::string(kind.name));
-        Star star(4, kind.flow_control);
+        Incast star(4, kind.flow_control);
         star.profile.spec.trimming.enabled = kind.trims;
         if (kind.flow_control == FlowControl::none) {
             set_up_ultra_ethernet(star.own.catalogue, line, round_trip, star.profile);
@@ -536,9 +526,8 @@ TEST_CASE(
         }
         PacketEngine e(star.network, star.profile.spec, kind.control(star));
         const auto add = [&](std::size_t sender, std::int64_t bytes, std::int64_t start_us) {
-            PacketFlow f;
-            f.path = {static_cast<LinkId>(star.down + 2 * (sender + 1)), star.down};
-            f.bytes = bytes;
+            const auto up = static_cast<LinkId>(star.down + 2 * (sender + 1));
+            PacketFlow f = flow_of({up, star.down}, bytes);
             f.start = Picoseconds(start_us * us);
             return e.add(f);
         };

@@ -388,7 +388,7 @@ TEST_CASE("packets under PFC alone share hashed paths as max-min does") {
             for (const auto& route : flows.routes) {
                 PacketFlow f;
                 for (const Usage& u : route) f.path.push_back(u.link);
-                f.bytes = std::int64_t{1} << 40;
+                f.bytes = unending;
                 run.flows.push_back(f);
             }
             PacketEngine e = run.engine(flows.topology);

@@ -9,24 +9,24 @@
 #include <set>
 
 #include "tests/models/windows.h"
+#include "tests/packets.h"
 
 using namespace railyard;
 
 namespace {
 
-constexpr std::int64_t us = 1'000'000;
-constexpr Bandwidth line = Bandwidth::bits_per_second(400'000'000'000);
+constexpr Bandwidth line = gbit(400);
 
 // Senders and a receiver at one switch, 1 us of cable each.
-struct Star {
+struct Incast {
     StandaloneCatalogue own;
     PacketNetwork network;
     PacketProfile profile;
     NsccSpec control;
     LinkId down = 0;
 
-    explicit Star(int senders, bool trims = true, std::int64_t queue_bytes = INT64_MAX,
-                  bool by_order = false) {
+    explicit Incast(int senders, bool trims = true, std::int64_t queue_bytes = INT64_MAX,
+                    bool by_order = false) {
         PacketSpec& spec = profile.spec;
         spec.payload_bytes = 4032;
         spec.header_bytes = 64;
@@ -48,10 +48,7 @@ struct Star {
     PacketEngine engine(std::int64_t bytes) {
         PacketEngine e(network, profile.spec, nscc(control));
         for (LinkId up = down + 2; up < network.links.size(); up += 2) {
-            PacketFlow f;
-            f.path = {up, down};
-            f.bytes = bytes;
-            e.add(f);
+            e.add(flow_of({up, down}, bytes));
         }
         return e;
     }
@@ -60,7 +57,7 @@ struct Star {
 
 // One flow of NSCC by itself, told what the test says.
 struct Told {
-    Star star{1};
+    Incast star{1};
     std::unique_ptr<Congestion> control = nscc(star.control);
     Pace pace;
     std::int64_t now = us;
@@ -227,8 +224,8 @@ TEST_CASE(
 TEST_CASE("two to eight flows of NSCC share a link, fill it and none of them starves") {
     for (const int n : {2, 3, 4, 6, 8}) {
         CAPTURE(n);
-        Star star(n);
-        PacketEngine e = star.engine(std::int64_t{1} << 40);
+        Incast star(n);
+        PacketEngine e = star.engine(unending);
         e.run(Picoseconds(1000 * us));
         std::vector<double> before;
         for (std::size_t f = 0; f < star.flows(); ++f) {
@@ -264,7 +261,7 @@ TEST_CASE("two to eight flows of NSCC share a link, fill it and none of them sta
 TEST_CASE("trimmed packets are sent again, once each, and all books agree after every event") {
     for (const bool trims : {true, false}) {
         CAPTURE(trims);
-        Star star(6, trims, 10 * 4096);
+        Incast star(6, trims, 10 * 4096);
         PacketEngine e = star.engine(400'000);
         while (!e.run(PacketEngine::never, 1)) {
             const std::string wrong = e.audit();
@@ -284,7 +281,7 @@ TEST_CASE("trimmed packets are sent again, once each, and all books agree after 
 
 TEST_CASE("what later packets have passed is sent again before its timeout, and all books agree") {
     const auto ended = [](bool by_order, PacketEngine::Totals& totals) {
-        Star star(2, false, 40 * 4096, by_order);
+        Incast star(2, false, 40 * 4096, by_order);
         star.profile.spec.retransmission_timeout = Picoseconds(1000 * us);
         PacketEngine e = star.engine(4'000'000);
         while (!e.run(PacketEngine::never, 1)) {
@@ -344,7 +341,7 @@ TEST_CASE("a packet that was taken for lost and has come leaves nothing under wa
 
 TEST_CASE("a probe finds the loss of a last packet, which no later one can pass") {
     const auto ended = [](bool by_order) {
-        Star star(1, false, INT64_MAX, by_order);
+        Incast star(1, false, INT64_MAX, by_order);
         PacketEngine e = star.engine(4032);
         e.flap(star.down, Picoseconds(0), Picoseconds(3 * us));
         e.run(PacketEngine::never);
@@ -358,7 +355,7 @@ TEST_CASE("a probe finds the loss of a last packet, which no later one can pass"
 }
 
 TEST_CASE("how soon a probe leaves follows from the shortest round trip that its flow has seen") {
-    Star star(1, false, INT64_MAX, true);
+    Incast star(1, false, INT64_MAX, true);
     star.profile.spec.order_loss.round_trip = Picoseconds(400 * us);  // a guess, far too long
     star.profile.spec.retransmission_timeout = Picoseconds(1000 * us);
     PacketEngine e = star.engine(100 * 4032);
@@ -370,7 +367,7 @@ TEST_CASE("how soon a probe leaves follows from the shortest round trip that its
 }
 
 TEST_CASE("a flow into a dead cable fails after its timeouts, each twice as long") {
-    Star star(1);
+    Incast star(1);
     PacketEngine e = star.engine(4032);
     e.flap(star.down, Picoseconds(0), Picoseconds(1'000'000 * us));
     e.run(PacketEngine::never);
