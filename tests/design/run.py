@@ -12,7 +12,6 @@ import json
 import pathlib
 import signal
 import sys
-import tempfile
 import time
 import tomllib
 
@@ -264,21 +263,5 @@ def case_plans_are_searched_on_flows_when_asked(program, folder):
     check("search_flow has no effect: run.fidelity is analytic" in error, error)
 
 
-def main():
-    program = sweeps.Program(sys.argv[1])
-    cases = {name[5:]: case for name, case in globals().items() if name.startswith("case_")}
-    wanted = sys.argv[2:] or list(cases)
-    failed = 0
-    for name in wanted:
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                cases[name](program, pathlib.Path(folder))
-            except sweeps.Failure as failure:
-                failed += 1
-                print(f"{name}: {failure}")
-    print(f"{len(wanted) - failed} passed, {failed} failed")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(sweeps.run_cases(globals(), sweeps.Program(sys.argv[1]), wanted=sys.argv[2:]))

@@ -12,7 +12,8 @@ import time
 FOLDER = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(FOLDER.parent))
 
-from checks import Failure, check  # noqa: E402
+import checks  # noqa: E402
+from checks import Failure, Tally, cases_of, check  # noqa: E402, F401
 
 SECONDS_MAX = 20  # no case takes a tenth of this: one that does hangs
 # A replica of some milliseconds, so often that the run outlasts every case that interrupts it.
@@ -40,21 +41,13 @@ def clean_environment():
     return {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LC_ALL": "C"}
 
 
-class Program:
+class Program(checks.Program):
     """railyard, started in this folder, so that messages name the bare file."""
 
-    def __init__(self, path):
-        self.path = str(pathlib.Path(path).resolve())
+    seconds_max = SECONDS_MAX
 
     def run(self, arguments, stdout=subprocess.PIPE):
-        try:
-            done = subprocess.run([self.path, *arguments], cwd=FOLDER, env=clean_environment(),
-                                  stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE,
-                                  timeout=SECONDS_MAX)
-        except subprocess.TimeoutExpired as timeout:
-            raise Failure(f"no end after {SECONDS_MAX} s: {' '.join(arguments)}") from timeout
-        text = done.stdout.decode(errors="replace") if done.stdout is not None else ""
-        return done.returncode, text, done.stderr.decode(errors="replace")
+        return super().run(*arguments, stdout=stdout, cwd=FOLDER, env=clean_environment())
 
     def start(self, arguments):
         # A session that ignores SIGINT hands that down; a Ctrl-C has to arrive.

@@ -12,32 +12,29 @@ before you keep it. --quick leaves those out that are functions, some of which w
 """
 
 import os
-import pathlib
-import sqlite3
-import subprocess
 import sys
-import tempfile
 
 import database_cases
 import files_cases
 import interrupt_cases
 import verify_cases
 import words_cases
-from harness import FOLDER, Failure, Program, check, equal, said
+from harness import FOLDER, Program, Tally, cases_of, check, equal, said
 
 CASES = [database_cases, files_cases, interrupt_cases, verify_cases, words_cases]
 
 
-def run_file_case(program, name, update):
-    scenario = f"{name}.toml"
-    with tempfile.TemporaryDirectory() as temporary:
-        given = FOLDER / f"{name}.args"
-        arguments = ["run", scenario]
-        if given.exists():
-            arguments = [line.replace("{scenario}", scenario).replace("{tmp}", temporary)
-                         for line in given.read_text().splitlines()]
-        code, _, stderr = program.run(arguments)
-        found = said(code, stderr.replace(temporary, "{tmp}"))
+def run_file_case(program, name, update, folder):
+    scenario, temporary = f"{name}.toml", str(folder)
+    given = FOLDER / f"{name}.args"
+    check(given.exists() or (FOLDER / scenario).exists(),
+          f"{name}.expected has neither a {scenario} nor a {given.name}")
+    arguments = ["run", scenario]
+    if given.exists():
+        arguments = [line.replace("{scenario}", scenario).replace("{tmp}", temporary)
+                     for line in given.read_text().splitlines()]
+    code, _, stderr = program.run(arguments)
+    found = said(code, stderr.replace(temporary, "{tmp}"))
     # A signal, such as a failed check's abort, is never what was expected.
     check(code >= 0, f"died of signal {-code}:\n{found}")
     expected = FOLDER / f"{name}.expected"
@@ -65,32 +62,19 @@ def main():
 
     files = sorted({p.stem for suffix in ("toml", "expected", "args")
                     for p in FOLDER.glob(f"*.{suffix}")})
-    functions = {name.removeprefix("case_"): run for module in CASES
-                 for name, run in vars(module).items() if name.startswith("case_")}
-    passed = failed = 0
+    functions = {name: case for module in CASES for name, case in cases_of(vars(module)).items()}
+    tally = Tally()
     # With sanitizers this one simulates for more than the 20 s that a case has.
     slow = {"more_gpu_time_than_can_be_counted"}
     for name in [*files, *functions]:
         is_quick = name in files and name not in slow
         if wanted and name not in wanted or quick and not is_quick or only_slow and is_quick:
             continue
-        try:
-            if name in files:
-                check((FOLDER / f"{name}.toml").exists() or (FOLDER / f"{name}.args").exists(),
-                      f"{name}.expected has neither a {name}.toml nor a {name}.args")
-                run_file_case(program, name, update)
-            else:
-                with tempfile.TemporaryDirectory() as temporary:
-                    functions[name](program, pathlib.Path(temporary))
-            passed += 1
-        except (Failure, subprocess.TimeoutExpired, sqlite3.Error) as failure:
-            failed += 1
-            print(f"--- {name}\n{failure}")
-    print(f"{passed} passed, {failed} failed")
-    if not files or passed + failed == 0:
-        print("no cases were found")
-        return 1
-    return 1 if failed else 0
+        if name in files:
+            tally.run(name, run_file_case, program, name, update)
+        else:
+            tally.run(name, functions[name], program)
+    return tally.end() if files else "no cases were found"
 
 
 if __name__ == "__main__":

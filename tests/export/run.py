@@ -16,25 +16,22 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(FOLDER), str(FOLDER.parent)]
 
 import chakra_files  # noqa: E402
-from checks import Failure, check  # noqa: E402
+import checks  # noqa: E402
+from checks import check  # noqa: E402
 
 RATES = {"gpu": 0.02, "link": 0.01}  # of one_job.toml, per node and day
 
 
-class Program:
-    def __init__(self, path):
-        self.path = str(pathlib.Path(path).resolve())
-
+class Program(checks.Program):
     def run(self, *arguments, code=0):
-        done = subprocess.run([self.path, *map(str, arguments)], capture_output=True, text=True, timeout=120)
-        check(done.returncode == code, f"{arguments}: exit {done.returncode}\n{done.stdout}{done.stderr}")
-        return done.stdout + done.stderr
+        found, stdout, stderr = super().run(*arguments)
+        check(found == code, f"{arguments}: exit {found}\n{stdout}{stderr}")
+        return stdout + stderr
 
 
 def case_rates_come_back_within_their_intervals(program, folder):
@@ -719,22 +716,5 @@ def case_what_a_form_cannot_say_is_refused(program, folder):
                                                     folder / "x", code=2), "replica")
 
 
-def main():
-    program = Program(sys.argv[1])
-    failed = passed = 0
-    for name, run in list(globals().items()):
-        if not name.startswith("case_"):
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                run(program, pathlib.Path(folder))
-                passed += 1
-            except (Failure, chakra_files.Malformed) as failure:
-                failed += 1
-                print(f"--- {name.removeprefix('case_')}\n{failure}")
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(checks.run_cases(globals(), Program(sys.argv[1])))

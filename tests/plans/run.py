@@ -12,11 +12,14 @@ import json
 import pathlib
 import random
 import re
-import subprocess
 import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests"))
+
+from checks import Program  # noqa: E402
+
 PLANS_EACH = 4
 TRIES_MAX = 60
 SCENARIO = """
@@ -35,13 +38,6 @@ mode = "none"
 # The keys of [job.parallel] on which memory depends.
 OPTIONS = ("tensor", "context", "pipeline", "expert", "shard_ranks", "interleave", "microbatch", "zero", "recompute",
            "sequence_length", "expert_imbalance", "images")
-
-
-def railyard(program, *arguments, code=0):
-    done = subprocess.run([program, *map(str, arguments)], cwd=ROOT, capture_output=True, text=True)
-    if done.returncode != code:
-        sys.exit(f"{' '.join(map(str, arguments))}: exit code {done.returncode}\n{done.stderr}")
-    return done.stdout
 
 
 def random_plan(draw, mixture, sees):
@@ -69,21 +65,19 @@ def settings(plan):
 def compare(program, scenario, model, plan):
     """Nothing when the model can't be split so: then all three refuse."""
     options = [f"--{key.replace('_', '-')}={plan[key]}" for key in OPTIONS if key in plan]
-    calc = subprocess.run([program, "calc", "memory", "--model", model, "--gpu-node", "dgx_b200",
-                           f"--data={plan['data']}", "--microbatches=8", *options],
-                          cwd=ROOT, capture_output=True, text=True)
-    planned = subprocess.run([program, "plan", str(scenario), "--json", *settings(plan)],
-                             cwd=ROOT, capture_output=True, text=True)
-    assert calc.returncode == planned.returncode, (plan, calc.stderr, planned.stderr)
-    if calc.returncode != 0:
+    code, calculation, calc_error = program.run("calc", "memory", "--model", model, "--gpu-node", "dgx_b200",
+                                                f"--data={plan['data']}", "--microbatches=8", *options)
+    plan_code, planned, plan_error = program.run("plan", scenario, "--json", *settings(plan))
+    assert code == plan_code, (plan, calc_error, plan_error)
+    if code != 0:
         return False
-    calculated = float(re.search(r"total +([\d.]+) GB", calc.stdout)[1])
-    memory = json.loads(planned.stdout)["given"]["memory_bytes"]
+    calculated = float(re.search(r"total +([\d.]+) GB", calculation)[1])
+    memory = json.loads(planned)["given"]["memory_bytes"]
     assert memory > 0 and abs(memory * 1e-9 - calculated) <= 0.0051, (model, plan, memory, calculated)
-    run = subprocess.run([program, "run", str(scenario), *settings(plan)], cwd=ROOT, capture_output=True, text=True)
-    fits = float(re.search(r"memory ([\d.]+) of", run.stdout)[1]) if run.returncode == 0 else None
+    code, ran, error = program.run("run", scenario, *settings(plan))
+    fits = float(re.search(r"memory ([\d.]+) of", ran)[1]) if code == 0 else None
     assert fits is None or abs(memory * 1e-9 - fits) <= 0.051, (model, plan, memory, fits)
-    assert (fits is not None) == ("too much" not in calc.stdout), (model, plan, run.stderr)
+    assert (fits is not None) == ("too much" not in calculation), (model, plan, error)
     return True
 
 
@@ -93,7 +87,7 @@ def check_memory(program, folder):
     for model in models:
         scenario = folder / f"{model}.toml"
         scenario.write_text(SCENARIO.format(model=model))
-        listed = railyard(program, "list", "model", model)
+        listed = program.text("list", "model", model)
         mixture, sees = "experts" in listed, "vision_layers" in listed
         compared = 0
         for _ in range(TRIES_MAX):
@@ -108,8 +102,8 @@ def check_given_step(program, folder):
     """With job.step.time, and with nothing that ends a campaign."""
     scenario = folder / "given.toml"
     scenario.write_text(SCENARIO.format(model="llama2_13b").replace('duration = "1 min"', ""))
-    modelled = json.loads(railyard(program, "plan", scenario, "--json", "--set", "job.parallel.tensor=8"))
-    given = json.loads(railyard(program, "plan", scenario, "--json", "--set", "job.parallel.tensor=8",
+    modelled = json.loads(program.text("plan", scenario, "--json", "--set", "job.parallel.tensor=8"))
+    given = json.loads(program.text("plan", scenario, "--json", "--set", "job.parallel.tensor=8",
                                 "--set", "job.step.time=7 s"))
     assert given["given"].pop("measured_step_s") == 7
     # What other software would make of a step is said of one that is modelled.
@@ -123,7 +117,7 @@ def check_best(program):
     for fidelity in ("analytic", "flow"):
         scenario = "scenarios/studies/rail_vs_fat_tree.toml"
         run = ["--set", f"run.fidelity={fidelity}", "--set", "cluster.nodes=16"]
-        out = json.loads(railyard(program, "plan", scenario, "--json", *run))
+        out = json.loads(program.text("plan", scenario, "--json", *run))
         assert out["fidelity"] == fidelity and out["mfu_peak"]["precision"] == "bf16"
         splits = {tuple(best[key] for key in ("tensor", "context", "pipeline", "data", "expert"))
                   for best in out["best"]}
@@ -131,14 +125,14 @@ def check_best(program):
         for best in out["best"]:
             plan = {key: best[key] for key in ("tensor", "context", "pipeline", "data", "expert", "interleave",
                                                "microbatch", "zero", "recompute", "shard_ranks")}
-            ran = json.loads(railyard(program, "run", scenario, "--json", "--replicas", 1, *run, *settings(plan)))
+            ran = json.loads(program.text("run", scenario, "--json", "--replicas", 1, *run, *settings(plan)))
             step = ran["metrics"]["step_time"]["mean"]
             assert abs(step - best["step_s"]) < 1e-6 * step, (fidelity, plan, step, best["step_s"])
             assert best["step_s"] >= best["ideal_network_step_s"]
 
 
 def main():
-    program = str(pathlib.Path(sys.argv[1]).resolve())
+    program = Program(sys.argv[1], ROOT)
     with tempfile.TemporaryDirectory() as folder:
         count = check_memory(program, pathlib.Path(folder))
         check_given_step(program, pathlib.Path(folder))

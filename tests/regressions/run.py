@@ -12,17 +12,13 @@ import json
 import pathlib
 import re
 import sqlite3
-import subprocess
 import sys
-import tempfile
-import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tests"))
 
-from checks import Failure, check  # noqa: E402
-
-SECONDS_MAX = 60
+import checks  # noqa: E402
+from checks import check  # noqa: E402
 
 DENSE = """
 [run]
@@ -98,22 +94,8 @@ def near(what, expected, found, tolerance=1e-6):
     check(abs(found - expected) <= tolerance * abs(expected), f"{what}: expected {expected:.9g}, found {found:.9g}")
 
 
-class Program:
-    def __init__(self, path, folder):
-        self.path = str(pathlib.Path(path).resolve())
-        self.folder = folder
-
-    def run(self, *arguments):
-        try:
-            done = subprocess.run([self.path, *map(str, arguments)], cwd=self.folder, capture_output=True, timeout=SECONDS_MAX)
-        except subprocess.TimeoutExpired as timeout:
-            raise Failure(f"no end after {SECONDS_MAX} s: {' '.join(map(str, arguments))}") from timeout
-        return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
-
-    def text(self, *arguments):
-        code, stdout, stderr = self.run(*arguments)
-        check(code == 0, f"{' '.join(map(str, arguments))}: exit {code}\n{stderr}")
-        return stdout
+class Program(checks.Program):
+    seconds_max = 60
 
     def refused(self, *arguments):
         code, _, stderr = self.run(*arguments)
@@ -687,22 +669,11 @@ def main():
     if len(sys.argv) < 2:
         print(__doc__.strip(), file=sys.stderr)
         return 2
-    wanted = set(sys.argv[2:])
-    cases = {name.removeprefix("case_"): run for name, run in globals().items() if name.startswith("case_")}
-    passed = failed = 0
-    began = time.monotonic()
-    for name, run in cases.items():
-        if wanted and name not in wanted:
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                run(Program(sys.argv[1], pathlib.Path(folder)))
-                passed += 1
-            except (Failure, KeyError, ValueError, TypeError, StopIteration, sqlite3.Error) as failure:
-                failed += 1
-                print(f"--- {name}\n{type(failure).__name__}: {str(failure)[:1500]}")
-    print(f"{passed} passed, {failed} failed, {time.monotonic() - began:.1f} s")
-    return 1 if failed or not passed else 0
+    tally = checks.Tally()
+    for name, case in checks.cases_of(globals()).items():
+        if len(sys.argv) == 2 or name in sys.argv[2:]:
+            tally.run(name, lambda folder: case(Program(sys.argv[1], folder)))
+    return tally.end()
 
 
 if __name__ == "__main__":

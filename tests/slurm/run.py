@@ -11,7 +11,6 @@ import importlib.util
 import os
 import pathlib
 import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -142,30 +141,17 @@ def main():
     if len(sys.argv) < 2:
         print(__doc__.strip(), file=sys.stderr)
         return 2
-    program = sweeps.Program(sys.argv[1])
     cluster = str(HERE / "cluster.sh")
-    passed = failed = 0
     with tempfile.TemporaryDirectory(prefix="railyard-slurm-") as folder:
         started = subprocess.run([cluster, "start", folder, "2"], stdout=subprocess.DEVNULL)
         try:
             if started.returncode != 0:
                 return started.returncode
             os.environ["SLURM_CONF"] = f"{folder}/slurm.conf"
-            for name, run in list(globals().items()):
-                if not name.startswith("case_"):
-                    continue
-                with tempfile.TemporaryDirectory() as own:
-                    try:
-                        run(program, pathlib.Path(own))
-                        passed += 1
-                    except (sweeps.Failure, subprocess.TimeoutExpired, sqlite3.Error) as failure:
-                        failed += 1
-                        print(f"--- {name.removeprefix('case_')}\n{failure}")
+            return sweeps.run_cases(globals(), sweeps.Program(sys.argv[1]))
         finally:
             subprocess.run([cluster, "stop", folder], check=False)
             time.sleep(1)
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
 
 
 sys.exit(main())

@@ -17,10 +17,9 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import time
 
-from sweeps import SCENARIO, SECONDS_MAX, STUDY, Failure, Program, check, content, files, query, same
+from sweeps import SCENARIO, SECONDS_MAX, STUDY, Program, check, content, files, query, run_cases, same
 
 
 def case_any_number_of_threads_makes_the_same_database(program, folder):
@@ -418,21 +417,7 @@ def main():
     if len(sys.argv) < 2 or not os.access(sys.argv[1], os.X_OK):
         print(__doc__.strip(), file=sys.stderr)
         return 2
-    program = Program(sys.argv[1])
-    wanted = set(sys.argv[2:])
-    passed = failed = 0
-    for name, run in list(globals().items()):
-        if not name.startswith("case_") or (wanted and name.removeprefix("case_") not in wanted):
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                run(program, pathlib.Path(folder))
-                passed += 1
-            except (Failure, subprocess.TimeoutExpired, sqlite3.Error) as failure:
-                failed += 1
-                print(f"--- {name.removeprefix('case_')}\n{failure}")
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+    return run_cases(globals(), Program(sys.argv[1]), wanted=sys.argv[2:])
 
 
 sys.exit(main())

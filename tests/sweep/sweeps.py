@@ -10,7 +10,8 @@ import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
-from checks import Failure, check  # noqa: E402
+import checks  # noqa: E402
+from checks import Failure, check, run_cases  # noqa: E402, F401
 
 SECONDS_MAX = 120  # of one sweep, on a machine that has other things to do
 
@@ -51,10 +52,7 @@ scale = "log"
 """
 
 
-class Program:
-    def __init__(self, path):
-        self.path = str(pathlib.Path(path).resolve())
-
+class Program(checks.Program):
     def start(self, folder, arguments, limit_bytes=None, memory_bytes=None):
         def before():
             signal.signal(signal.SIGINT, signal.SIG_DFL)
