@@ -15,6 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests import small  # noqa: E402
+from tests.checks import Tally  # noqa: E402
 
 STUCK = 3  # the exit code of a simulation in which nothing will happen any more
 
@@ -75,21 +76,16 @@ def problems_of(scenario, builds):
 
 def main():
     builds = sys.argv[1:]
-    passed = failed = 0
+    tally = Tally()
     scenarios = sorted((ROOT / "scenarios").rglob("*.toml"), key=lambda path: (path.stem not in DEAR_TO_DRAW | LONG, path))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for problems in pool.map(lambda scenario: list(problems_of(scenario, builds)), scenarios):
-            print(*problems, sep="\n", end="\n" if problems else "")
-            passed, failed = passed + (not problems), failed + bool(problems)
+            tally.add(problems)
     windows = pathlib.Path(__file__).with_name("window.toml")
     outputs = [window_of(build, windows) for build in builds]
-    if any(output != outputs[0] or output.startswith("exit") for output in outputs):
-        failed += 1
-        print("\n  ".join([f"{windows.name} differs", *outputs]))
-    else:
-        passed += 1
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+    tally.check(all(output == outputs[0] and not output.startswith("exit") for output in outputs),
+                "\n  ".join([f"{windows.name} differs", *outputs]))
+    return tally.end()
 
 
 sys.exit(main())

@@ -19,6 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests import small  # noqa: E402
+from tests.checks import Tally  # noqa: E402
 
 GOLDEN = ROOT / "tests" / "golden"
 NAME = 'name = "the job"\n'
@@ -43,7 +44,7 @@ def digest_of(railyard, scenario, tree):
 
 def main():
     railyard = os.path.abspath(sys.argv[1])
-    failed = 0
+    tally = Tally()
     with tempfile.TemporaryDirectory() as folder:
         tree = pathlib.Path(folder) / "scenarios"
         shutil.copytree(ROOT / "scenarios", tree)
@@ -60,11 +61,8 @@ def main():
             found = pool.map(lambda scenario: digest_of(railyard, scenario, tree), jobs.values())
             for name, digest in zip(jobs, found):
                 recorded = (GOLDEN / f"{name}.txt").read_text().split()[1]
-                if digest != recorded:
-                    failed += 1
-                    print(f"{name}: as a kind of jobs {digest}, as a [job] {recorded}")
-    print(f"{len(jobs) - failed} passed, {failed} failed")
-    return 1 if failed or not jobs else 0
+                tally.check(digest == recorded, f"{name}: as a kind of jobs {digest}, as a [job] {recorded}")
+    return tally.end()
 
 
 sys.exit(main())

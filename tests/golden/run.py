@@ -18,6 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests import small  # noqa: E402
+from tests.checks import Tally  # noqa: E402
 
 GOLDEN = ROOT / "tests" / "golden"
 REPLICAS = "3"
@@ -55,23 +56,20 @@ def outcome_of(railyard, scenario, names):
     return "\n".join(lines) + "\n"
 
 
-def verb_cases(railyard, update):
+def compare(tally, name, golden, found, update):
+    if update:
+        golden.write_text(found)
+    expected = golden.read_text() if golden.exists() else "(nothing recorded)"
+    tally.check(found == expected, f"{name}: expected\n{expected}\ngot\n{found}")
+
+
+def verb_cases(railyard, update, tally):
     """verbs/NAME.args, one argument a line: what the verb prints is verbs/NAME.out."""
-    passed = failed = 0
     for arguments in sorted((GOLDEN / "verbs").glob("*.args")):
         done = subprocess.run([railyard, *arguments.read_text().splitlines()], cwd=ROOT, capture_output=True,
                               text=True)
         found = done.stdout if done.returncode == 0 else f"exit {done.returncode}\n{done.stderr}"
-        golden = arguments.with_suffix(".out")
-        if update:
-            golden.write_text(found)
-        if golden.exists() and golden.read_text() == found:
-            passed += 1
-        else:
-            failed += 1
-            expected = golden.read_text() if golden.exists() else "(nothing recorded)"
-            print(f"{arguments.name}: expected\n{expected}\ngot\n{found}")
-    return passed, failed
+        compare(tally, arguments.name, arguments.with_suffix(".out"), found, update)
 
 
 def language_page(railyard):
@@ -86,39 +84,25 @@ def main():
     railyard = sys.argv[1]
     update = "--update" in sys.argv
     scenarios = sorted((ROOT / "scenarios").rglob("*.toml"))
-    passed = failed = 0
+    tally = Tally()
     wanted = set()
     names = metric_names(railyard)
     for scenario in scenarios:
         name = "_".join(scenario.relative_to(ROOT / "scenarios").with_suffix("").parts)
         golden = GOLDEN / f"{name}.txt"
         wanted.add(golden)
-        outcome = outcome_of(railyard, scenario, names)
-        if update:
-            golden.write_text(outcome)
-        if golden.exists() and golden.read_text() == outcome:
-            passed += 1
-        else:
-            failed += 1
-            print(f"{name}: expected\n{golden.read_text() if golden.exists() else '(nothing recorded)'}\ngot\n{outcome}")
+        compare(tally, name, golden, outcome_of(railyard, scenario, names), update)
     page = ROOT / "scenarios" / "README.md"
     if update:
         page.write_text(language_page(railyard))
         schema = subprocess.run([railyard, "list", "schema"], capture_output=True, text=True, check=True).stdout
         (ROOT / "scenarios" / "schema.json").write_text(schema)
-    if page.read_text() == language_page(railyard):
-        passed += 1
-    else:
-        failed += 1
-        print("scenarios/README.md is not what 'railyard list keys' prints: --update rewrites it")
-    verbs_passed, verbs_failed = verb_cases(railyard, update)
-    passed += verbs_passed
-    failed += verbs_failed
+    tally.check(page.read_text() == language_page(railyard),
+                "scenarios/README.md is not what 'railyard list keys' prints: --update rewrites it")
+    verb_cases(railyard, update, tally)
     for stray in set(GOLDEN.glob("*.txt")) - wanted:
-        failed += 1
-        print(f"{stray.name}: no scenario of this name")
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+        tally.add([f"{stray.name}: no scenario of this name"])
+    return tally.end()
 
 
 sys.exit(main())

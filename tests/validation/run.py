@@ -13,6 +13,10 @@ import pathlib
 import subprocess
 import sys
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+
+from checks import Tally  # noqa: E402
+
 MEAN_ERROR_MAX = {
     "42": 0.20, "43": 0.02, "44": 0.05, "45": 0.045, "73": 0.01,
     "50": 0.03,
@@ -64,41 +68,29 @@ ORACLES = [str(path) for path in sorted((pathlib.Path(__file__).resolve().parent
 def main():
     verified = printed([sys.argv[1], "verify", "--json"], {0, OUTSIDE})
     summary = {**verified["summary"], **printed([sys.argv[2], *ORACLES, "--json"], {0})["summary"]}
-    passed = failed = 0
+    tally = Tally()
     coverage = verified["coverage_by_other_stacks"]
     for name, (low, high) in INSIDE.items():
         share = coverage[name] / coverage["rows"]
-        if low <= share <= high:
-            passed += 1
-        else:
-            failed += 1
-            print(f"{name}: {share:.3f} of {coverage['rows']} rows, wanted {low} to {high}")
-    if coverage["median_width_90"] > WIDTH_MAX:
-        failed += 1
-        print(f"half of the intervals of nine in ten are wider than {coverage['median_width_90']:.3f}")
+        tally.check(low <= share <= high,
+                    f"{name}: {share:.3f} of {coverage['rows']} rows, wanted {low} to {high}")
+    tally.check(coverage["median_width_90"] <= WIDTH_MAX,
+                f"half of the intervals of nine in ten are wider than {coverage['median_width_90']:.3f}")
     for table, figures in summary.items():
         if "outside" in figures:
-            failed += len(figures["outside"])
-            passed += not figures["outside"]
-            print(*figures["outside"], sep="\n", end="\n" if figures["outside"] else "")
+            tally.add(figures["outside"])
             continue
         number = table[:2]
         bound = MEAN_ERROR_MAX.get(number)
-        if bound is not None and figures["expressed"] > 0 and figures["mean_abs_error"] <= bound:
-            passed += 1
-        else:
-            failed += 1
-            print(f"{table}: mean error {figures['mean_abs_error']:.4f}, bound {bound}, "
-                  f"{figures['expressed']} of {figures['rows']} rows expressed")
+        tally.check(bound is not None and figures["expressed"] > 0 and figures["mean_abs_error"] <= bound,
+                    f"{table}: mean error {figures['mean_abs_error']:.4f}, bound {bound}, "
+                    f"{figures['expressed']} of {figures['rows']} rows expressed")
         for quantity, worst, limit in too_large(table, figures):
-            failed += 1
-            print(f"{table}, {quantity}: worst error {worst}, bound {limit}")
+            tally.add([f"{table}, {quantity}: worst error {worst}, bound {limit}"])
     missing = {number[:2] for number in MEAN_ERROR_MAX} - {table[:2] for table in summary}
     for number in sorted(missing):
-        failed += 1
-        print(f"table {number} was not verified")
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+        tally.add([f"table {number} was not verified"])
+    return tally.end()
 
 
 sys.exit(main())
