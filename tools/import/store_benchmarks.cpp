@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
+#include <string>
 
+#include "tools/import/importers.h"
 #include "tools/import/json_tree.h"
-#include "tools/import/store_table.h"
 #include "tools/import/text_file.h"
 
 namespace railyard {
@@ -29,6 +31,159 @@ double stated_number(const Value& table, const char* key) {
 const Value* stated_list(const Value& table, const char* key) {
     const Value* found = table.find(key);
     return found != nullptr && found->kind == Value::Kind::array ? found : nullptr;
+}
+
+enum class StoreOperation { read, write };
+
+struct StoreRun {
+    std::string id;
+    StoreOperation operation = StoreOperation::read;
+    std::int64_t hosts = 1;
+    double bytes_per_s = 0;
+    // The store gave what was asked for: it can give more.
+    bool at_least = false;
+    std::string source;  // file:line
+};
+
+// For the readers of benchmarks, which each have a `program`.
+class StoreTable : protected Importer {
+  public:
+    StoreTable(const char* program, const ImportOptions& options, ImportedPart& part,
+               Diagnostics& diagnostics)
+        : Importer(options, part, diagnostics), program_(program) {
+        take_one_file("a second file: give one, and join the tables");
+    }
+
+  protected:
+    void add(const StoreRun& run);
+    // Something measured that no row of the table can say.
+    void pass_over(const std::string& what, const std::string& why);
+    // How many nodes took part; --hosts, where it is given, else what the file says; 0 is an error.
+    std::int64_t hosts(std::int64_t said);
+    // Writes the table's head and rows, and the file beside it. `else_missing` was not in the input.
+    void finish(const std::string& else_missing);
+
+    std::string program_;
+
+  private:
+    std::vector<std::string> rows_;
+    std::vector<std::string> passed_over_;
+};
+
+// A field of a CSV: what it has of commas, quotes and ends of lines goes.
+std::string table_field(std::string text) {
+    std::erase_if(text, [](char c) { return c == ',' || c == '"'; });
+    return visible(text);
+}
+
+// A save as large as 10 s of the measured rate, and a job that does nothing but read.
+constexpr const char* store_description = R"([run]
+duration = "24 h"
+replicas = 1
+
+# The store that was measured: say which it is and what of it there is, as in
+# [storage]
+# system = "weka"
+# servers = 8
+
+[job]
+step.time = "1 ms"
+checkpoint.mode = "none"
+
+[job.data]  # next to nothing, beside a save
+sample_size = "1 kB"
+
+[table]
+row = "{id}, {hosts} hosts"
+
+[table.set]
+"cluster.nodes" = "{hosts}"
+
+[[table.when]]
+column = "operation"
+is = ["write"]
+set."job.checkpoint.mode" = "sync"
+set."job.checkpoint.size" = "{10 * GBps} GB"
+set."job.checkpoint.interval" = "6 h"
+
+[[table.when]]
+column = "operation"
+contains = ["read"]
+set = { "job.data.sample_size" = "1 GB", "job.data.samples_per_file" = 1 }
+
+[[table.expect]]
+quantity = "GB/s written"
+column = "operation"
+is = ["write"]
+published = "GBps"
+simulated = "10 * GBps / checkpoint_time_to_safe"
+
+[[table.expect]]
+quantity = "GB/s read"
+column = "operation"
+is = ["read"]
+published = "GBps"
+simulated = "1e-9 * data_fetched / wall_time"
+
+[[table.expect]]
+quantity = "GB/s read, at least"
+column = "operation"
+is = ["read_at_least"]
+published = "GBps"
+simulated = "1e-9 * data_fetched / wall_time"
+as = "at_least"
+)";
+
+void StoreTable::add(const StoreRun& run) {
+    if (!(run.bytes_per_s > 0) || !std::isfinite(run.bytes_per_s)) {
+        return error(Position{}, run.id, "expected a rate of more than 0",
+                     "has the run ended well?");
+    }
+    const char* operation = run.operation == StoreOperation::write ? "write"
+                            : run.at_least                         ? "read_at_least"
+                                                                   : "read";
+    rows_.push_back(fmt::format("{},{},{},{},{:.6g},{}", table_field(run.id), program_, operation,
+                                run.hosts, run.bytes_per_s * 1e-9, table_field(run.source)));
+}
+
+void StoreTable::pass_over(const std::string& what, const std::string& why) {
+    passed_over_.push_back(fmt::format("{}: {}", what, why));
+}
+
+std::int64_t StoreTable::hosts(std::int64_t said) {
+    const std::int64_t count = options_.hosts.value_or(said);
+    if (count < 1) {
+        error("nothing says how many nodes took part", "--hosts 10");
+    }
+    if (options_.hosts && said > 0 && said != count) {
+        warning(fmt::format("says that {} nodes took part, --hosts {}", said, count));
+    }
+    return count;
+}
+
+void StoreTable::finish(const std::string& else_missing) {
+    diagnostics_.raise_if_any();
+    if (rows_.empty()) {
+        error("has nothing that the program has a figure for",
+              passed_over_.empty() ? "" : some_of(passed_over_));
+        diagnostics_.raise_if_any();
+    }
+    part_.note("GBps are 1e9 bytes/s, of all nodes together.");
+    part_.note(
+        "With -o mine.csv, mine.toml says what the columns are, for 'railyard verify mine.csv'; "
+        "say in "
+        "it which store it was.");
+    part_.left_out("the store: what it is, its servers, drives, protection and caches");
+    if (!else_missing.empty()) part_.left_out("{}", else_missing);
+    for (const std::string& what : passed_over_) part_.note("Not a row: {}", what);
+    part_.row("id,program,operation,hosts,GBps,source");
+    for (const std::string& row : rows_) part_.row(row);
+    const std::string node =
+        options_.nodes.empty()
+            ? ""
+            : fmt::format("\n[cluster]\nnode = {}\n", toml_text(options_.nodes.front()));
+    part_.beside(".toml", fmt::format("title = {}\n\n{}{}", toml_text(program_ + " of a store"),
+                                      store_description, node));
 }
 
 class Fio : private StoreTable {
