@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "sim/text.h"
 
@@ -372,61 +373,56 @@ std::optional<Quantity> Section::take_quantity(const char* key, Dimension dimens
     return reader_.quantity(*value, path(key), {dimension}, rules.bound);
 }
 
-void Section::read(const char* key, Duration& out, const char* doc, KeyRules rules) {
-    const auto q = take_quantity(key, Dimension::time, shown(rules, to_text(out)), doc, rules);
-    if (q) out = Duration(*q->integer);
-}
+namespace {
 
-void Section::read(const char* key, Bytes& out, const char* doc, KeyRules rules) {
-    const auto q = take_quantity(key, Dimension::data, shown(rules, to_text(out)), doc, rules);
-    if (q) out = Bytes::of(*q->integer);
-}
+// How a type is read: its dimension, its default's text, and what is made of a quantity.
+template <class T>
+struct QuantityType {
+    Dimension dimension;
+    std::string (*text)(T);
+    T (*made)(const Quantity&) = [](const Quantity& q) { return T{q.value}; };
+};
 
-void Section::read(const char* key, Bandwidth& out, const char* doc, KeyRules rules) {
-    const auto q = take_quantity(key, Dimension::bandwidth, shown(rules, to_text(out)), doc, rules);
-    if (q) out = Bandwidth::bits_per_second(*q->integer);
-}
+constexpr std::tuple quantity_types{
+    QuantityType<Duration>{Dimension::time, to_text,
+                           [](const Quantity& q) { return Duration(*q.integer); }},
+    QuantityType<Bytes>{Dimension::data, to_text,
+                        [](const Quantity& q) { return Bytes::of(*q.integer); }},
+    QuantityType<Bandwidth>{
+        Dimension::bandwidth, to_text,
+        [](const Quantity& q) { return Bandwidth::bits_per_second(*q.integer); }},
+    QuantityType<Rate>{Dimension::rate, [](Rate r) { return fmt::format("{} /s", r.per_second); }},
+    QuantityType<Money>{Dimension::money, [](Money m) { return fmt::format("{} USD", m.usd); }},
+    QuantityType<Metres>{Dimension::length,
+                         [](Metres m) { return fmt::format("{:g} m", m.value); }},
+    QuantityType<Watts>{Dimension::power, to_text},
+    QuantityType<Celsius>{Dimension::temperature,
+                          [](Celsius t) { return fmt::format("{:g} degC", t.value); }},
+    QuantityType<KelvinPerWatt>{Dimension::thermal_resistance,
+                                [](KelvinPerWatt r) { return fmt::format("{:g} K/W", r.value); }},
+    QuantityType<GramsPerKilowattHour>{
+        Dimension::carbon_intensity,
+        [](GramsPerKilowattHour c) { return fmt::format("{:g} gCO2/kWh", c.value); }},
+};
 
-void Section::read(const char* key, Rate& out, const char* doc, KeyRules rules) {
-    const auto q = take_quantity(key, Dimension::rate,
-                                 shown(rules, fmt::format("{} /s", out.per_second)), doc, rules);
-    if (q) out = Rate{q->value};
-}
+}  // namespace
 
-void Section::read(const char* key, Money& out, const char* doc, KeyRules rules) {
-    const auto q = take_quantity(key, Dimension::money,
-                                 shown(rules, fmt::format("{} USD", out.usd)), doc, rules);
-    if (q) out = Money{q->value};
+template <class T>
+void Section::read(const char* key, T& out, const char* doc, KeyRules rules) {
+    const auto& type = std::get<QuantityType<T>>(quantity_types);
+    const auto q = take_quantity(key, type.dimension, shown(rules, type.text(out)), doc, rules);
+    if (q) out = type.made(*q);
 }
-
-void Section::read(const char* key, Metres& out, const char* doc, KeyRules rules) {
-    const auto q = take_quantity(key, Dimension::length,
-                                 shown(rules, fmt::format("{:g} m", out.value)), doc, rules);
-    if (q) out = Metres{q->value};
-}
-
-void Section::read(const char* key, Watts& out, const char* doc, KeyRules rules) {
-    const auto q = take_quantity(key, Dimension::power, shown(rules, to_text(out)), doc, rules);
-    if (q) out = Watts{q->value};
-}
-
-void Section::read(const char* key, Celsius& out, const char* doc, KeyRules rules) {
-    const auto q = take_quantity(key, Dimension::temperature,
-                                 shown(rules, fmt::format("{:g} degC", out.value)), doc, rules);
-    if (q) out = Celsius{q->value};
-}
-
-void Section::read(const char* key, KelvinPerWatt& out, const char* doc, KeyRules rules) {
-    const auto q = take_quantity(key, Dimension::thermal_resistance,
-                                 shown(rules, fmt::format("{:g} K/W", out.value)), doc, rules);
-    if (q) out = KelvinPerWatt{q->value};
-}
-
-void Section::read(const char* key, GramsPerKilowattHour& out, const char* doc, KeyRules rules) {
-    const auto q = take_quantity(key, Dimension::carbon_intensity,
-                                 shown(rules, fmt::format("{:g} gCO2/kWh", out.value)), doc, rules);
-    if (q) out = GramsPerKilowattHour{q->value};
-}
+template void Section::read(const char*, Duration&, const char*, KeyRules);
+template void Section::read(const char*, Bytes&, const char*, KeyRules);
+template void Section::read(const char*, Bandwidth&, const char*, KeyRules);
+template void Section::read(const char*, Rate&, const char*, KeyRules);
+template void Section::read(const char*, Money&, const char*, KeyRules);
+template void Section::read(const char*, Metres&, const char*, KeyRules);
+template void Section::read(const char*, Watts&, const char*, KeyRules);
+template void Section::read(const char*, Celsius&, const char*, KeyRules);
+template void Section::read(const char*, KelvinPerWatt&, const char*, KeyRules);
+template void Section::read(const char*, GramsPerKilowattHour&, const char*, KeyRules);
 
 void Section::read_time_or_steps(const char* key, Duration& time, std::int64_t& step_count,
                                  const char* doc, KeyRules rules) {

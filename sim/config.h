@@ -143,16 +143,9 @@ class Section {
     void read(const char* key, double& out, const char* doc, KeyRules rules = {});
     void read(const char* key, std::string& out, const char* doc, KeyRules rules = {});
     void read(const char* key, std::vector<std::string>& out, const char* doc, KeyRules rules = {});
-    void read(const char* key, Duration& out, const char* doc, KeyRules rules = {});
-    void read(const char* key, Bytes& out, const char* doc, KeyRules rules = {});
-    void read(const char* key, Bandwidth& out, const char* doc, KeyRules rules = {});
-    void read(const char* key, Rate& out, const char* doc, KeyRules rules = {});
-    void read(const char* key, Money& out, const char* doc, KeyRules rules = {});
-    void read(const char* key, Metres& out, const char* doc, KeyRules rules = {});
-    void read(const char* key, Watts& out, const char* doc, KeyRules rules = {});
-    void read(const char* key, Celsius& out, const char* doc, KeyRules rules = {});
-    void read(const char* key, KelvinPerWatt& out, const char* doc, KeyRules rules = {});
-    void read(const char* key, GramsPerKilowattHour& out, const char* doc, KeyRules rules = {});
+    // A quantity: one of the types that stand in config.cpp, with their dimensions.
+    template <class T>
+    void read(const char* key, T& out, const char* doc, KeyRules rules = {});
     // Absent, or wrong: nullopt, and the caller says in rules.otherwise where the value then comes from.
     template <class T>
     void read(const char* key, std::optional<T>& out, const char* doc, KeyRules rules = {}) {
