@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "models/fabric/ring.h"
 #include "sim/check.h"
 #include "sim/rng.h"
 
@@ -102,30 +103,6 @@ class Bitmap final : public EntropyChoice {
     std::vector<State> flows_;
 };
 
-// Values in the order in which they came back good.
-class Fifo {
-  public:
-    bool empty() const { return first_ == last_; }
-    void push(std::uint16_t value) {
-        if (last_ - first_ == values_.size()) grow();
-        values_[last_++ & (values_.size() - 1)] = value;
-    }
-    std::uint16_t pop() { return values_[first_++ & (values_.size() - 1)]; }
-
-  private:
-    void grow() {
-        std::vector<std::uint16_t> larger(std::max<std::size_t>(8, 2 * values_.size()));
-        const std::uint32_t count = last_ - first_;
-        for (std::uint32_t i = 0; i < count; ++i) larger[i] = pop();
-        values_ = std::move(larger);
-        first_ = 0;
-        last_ = count;
-    }
-    std::vector<std::uint16_t> values_;
-    std::uint32_t first_ = 0;
-    std::uint32_t last_ = 0;
-};
-
 // What came back good is used once more; the bitmap where nothing has.
 class Mixed final : public EntropyChoice {
   public:
@@ -137,7 +114,10 @@ class Mixed final : public EntropyChoice {
         bitmap_.start(flow);
     }
     std::uint16_t next(std::uint32_t flow, Picoseconds now) override {
-        return good_[flow].empty() ? bitmap_.next(flow, now) : good_[flow].pop();
+        if (good_[flow].empty()) return bitmap_.next(flow, now);
+        const std::uint16_t value = good_[flow].first();
+        good_[flow].pop();
+        return value;
     }
     void heard(std::uint32_t flow, std::uint16_t value, PathNews news, Picoseconds now) override {
         if (news == PathNews::good) return good_[flow].push(value);
@@ -146,7 +126,7 @@ class Mixed final : public EntropyChoice {
 
   private:
     Bitmap bitmap_;
-    std::vector<Fifo> good_;
+    std::vector<Ring<std::uint16_t, 8>> good_;  // in the order in which they came back
 };
 
 // REPS (Bonato et al., arXiv 2407.21625): the last eight good values, each used once, the oldest first; else

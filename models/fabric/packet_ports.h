@@ -9,10 +9,13 @@
 
 #include "models/fabric/cache_lines.h"
 #include "models/fabric/packet_run.h"
+#include "models/fabric/ring.h"
 #include "models/fabric/switch_buffer.h"
-#include "models/fabric/turns.h"
 
 namespace railyard {
+
+// Queue pairs of a NIC that may send, in turn.
+using Turns = Ring<std::uint32_t, 4>;
 
 struct alignas(64) LinkPort {
     std::int64_t busy_until = 0;

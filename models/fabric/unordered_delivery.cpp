@@ -33,8 +33,8 @@ void UnorderedSender::send(std::uint32_t number, std::uint16_t entropy, std::int
     if (again) {
         lost_count_ -= lost_.clear(number) ? 1 : 0;
         // The transmission that was lost, unless it has been forgotten.
-        for (std::uint32_t i = sent_first_; i != sent_last_; ++i) {
-            Sent& sent = sent_[i & (sent_.size() - 1)];
+        for (std::uint32_t i = 0; i < sent_.size(); ++i) {
+            Sent& sent = sent_[i];
             if (sent.number != number || sent.replaced) continue;
             sent.replaced = true;
             break;
@@ -42,27 +42,12 @@ void UnorderedSender::send(std::uint32_t number, std::uint16_t entropy, std::int
     }
     under_way_bytes_ += bytes;
     sent_bytes_ += bytes;
-    remember({now, number, entropy, again, false});
-}
-
-void UnorderedSender::remember(const Sent& sent) {
-    if (sent_last_ - sent_first_ == sent_.size()) {
-        std::vector<Sent> larger(std::max<std::size_t>(16, 2 * sent_.size()));
-        const std::uint32_t count = sent_last_ - sent_first_;
-        for (std::uint32_t i = 0; i < count; ++i) {
-            larger[i] = sent_[(sent_first_ + i) & (sent_.size() - 1)];
-        }
-        sent_ = std::move(larger);
-        sent_first_ = 0;
-        sent_last_ = count;
-    }
-    sent_[sent_last_++ & (sent_.size() - 1)] = sent;
+    sent_.push({now, number, entropy, again, false});
 }
 
 const UnorderedSender::Sent* UnorderedSender::oldest() {
-    for (; sent_first_ != sent_last_; ++sent_first_) {
-        const Sent& sent = sent_[sent_first_ & (sent_.size() - 1)];
-        if (open(sent)) return &sent;
+    for (; !sent_.empty(); sent_.pop()) {
+        if (open(sent_.first())) return &sent_.first();
     }
     return nullptr;
 }

@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <vector>
 
+#include "models/fabric/ring.h"
 #include "models/fabric/selective_repeat.h"
 #include "sim/units.h"
 
@@ -103,7 +103,6 @@ class UnorderedSender {
         return !sent.replaced && sent.number >= base_ && !came_.test(sent.number) &&
                !lost_.test(sent.number);
     }
-    void remember(const Sent& sent);
     // It was taken for lost and has come after all: then it is in the receiver's count as well.
     void find(std::int64_t bytes) {
         --lost_count_;
@@ -118,10 +117,7 @@ class UnorderedSender {
     std::int64_t under_way_bytes_ = 0;
     std::int64_t sent_bytes_ = 0;
     std::int64_t received_bytes_ = 0;  // the receiver's count, as last heard of
-    // Transmissions in their order, in a ring of a power of two.
-    std::vector<Sent> sent_;
-    std::uint32_t sent_first_ = 0;
-    std::uint32_t sent_last_ = 0;
+    Ring<Sent, 16> sent_;              // transmissions in their order
 };
 
 template <class BytesOf>
