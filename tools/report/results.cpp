@@ -120,6 +120,13 @@ class Reader {
     std::vector<FeaturedPoint> featured(std::size_t count);
 
   private:
+    template <class... Values>
+    Json rows(std::string_view sql, const Values&... values) {
+        Json out = Json::array();
+        db_.query(
+            sql, [&](const Row& row) { out.push_back(row.json()); }, values...);
+        return out;
+    }
     Json run_points(std::int64_t run, Json& out);
     Json axes(std::int64_t run);
     Json comparisons(std::int64_t run);
@@ -199,17 +206,10 @@ Json Reader::run_points(std::int64_t run, Json& out) {
 }
 
 Json Reader::axes(std::int64_t run) {
-    Json out = Json::array();
-    db_.query(
-        "SELECT key, unit FROM axes WHERE run = ? ORDER BY axis",
-        [&](const Row& row) {
-            out.push_back({{"key", row.text(0)},
-                           {"unit", row.text(1)},
-                           {"texts", Json::array()},
-                           {"numbers", Json::array()},
-                           {"at", Json::array()}});
-        },
-        run);
+    Json out = rows("SELECT key, unit FROM axes WHERE run = ? ORDER BY axis", run);
+    for (Json& axis : out) {
+        for (const char* each : {"texts", "numbers", "at"}) axis[each] = Json::array();
+    }
     std::vector<std::map<std::string, std::size_t>> known(out.size());
     db_.query(
         "SELECT axis, text, value FROM axis_values WHERE run = ? ORDER BY position, axis",
@@ -227,63 +227,26 @@ Json Reader::axes(std::int64_t run) {
 }
 
 Json Reader::comparisons(std::int64_t run) {
-    Json out = Json::array();
-    const auto number = [](const Row& row, int column) {
-        return row.null(column) ? Json(nullptr) : Json(row.real(column));
-    };
-    db_.query(
+    return rows(
         "SELECT metric, unit, a, b, better, pairs, mean_a, mean_b, difference, low, high, "
-        "confidence, "
-        "verdict, pairs_to_settle FROM comparisons WHERE run = ? ORDER BY a, b, metric",
-        [&](const Row& row) {
-            out.push_back({{"metric", row.text(0)},
-                           {"unit", row.text(1)},
-                           {"a", row.integer(2)},
-                           {"b", row.integer(3)},
-                           {"better", row.text(4)},
-                           {"pairs", row.integer(5)},
-                           {"mean_a", number(row, 6)},
-                           {"mean_b", number(row, 7)},
-                           {"difference", number(row, 8)},
-                           {"low", number(row, 9)},
-                           {"high", number(row, 10)},
-                           {"confidence", number(row, 11)},
-                           {"verdict", row.text(12)},
-                           {"pairs_to_settle", number(row, 13)}});
-        },
+        "confidence, verdict, 1.0 * pairs_to_settle AS pairs_to_settle FROM comparisons "
+        "WHERE run = ? ORDER BY a, b, metric",
         run);
-    return out;
 }
 
 Json Reader::runs() {
-    Json out = Json::array();
-    std::vector<std::int64_t> numbers;
-    db_.query(
-        "SELECT r.run, kind, file, title, version, seed, points_wanted, replicas_wanted, status, "
-        "coalesce(digest, ''), coalesce(trajectory, ''), t.cpu_s FROM runs r LEFT JOIN run_times t "
-        "ON t.run = r.run ORDER BY r.run",
-        [&](const Row& row) {
-            numbers.push_back(row.integer(0));
-            out.push_back({{"run", row.integer(0)},
-                           {"kind", row.text(1)},
-                           {"file", row.text(2)},
-                           {"title", row.text(3)},
-                           {"version", row.text(4)},
-                           {"seed", row.integer(5)},
-                           {"points_wanted", row.integer(6)},
-                           {"replicas_wanted", row.integer(7)},
-                           {"status", row.text(8)},
-                           {"digest", row.text(9)},
-                           {"trajectory", row.text(10)},
-                           {"cpu_s", row.null(11) ? Json(nullptr) : Json(row.real(11))}});
-        });
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-        out[i]["points"] = run_points(numbers[i], out[i]);
-        out[i]["axes"] = axes(numbers[i]);
-        out[i]["comparisons"] = comparisons(numbers[i]);
-        const auto by = deciding_metric(numbers[i], db_);
+    Json out = rows(
+        "SELECT r.run AS run, kind, file, title, version, seed, points_wanted, replicas_wanted, "
+        "status, coalesce(digest, '') AS digest, coalesce(trajectory, '') AS trajectory, "
+        "t.cpu_s AS cpu_s FROM runs r LEFT JOIN run_times t ON t.run = r.run ORDER BY r.run");
+    for (Json& run : out) {
+        const auto number = run["run"].get<std::int64_t>();
+        run["points"] = run_points(number, run);
+        run["axes"] = axes(number);
+        run["comparisons"] = comparisons(number);
+        const auto by = deciding_metric(number, db_);
         if (!by) continue;
-        out[i]["decided_by"] = {
+        run["decided_by"] = {
             {"metric", by->metric}, {"better", better_name(by->better)}, {"why", by->why}};
     }
     return out;
@@ -359,14 +322,8 @@ Json Reader::interruptions() {
 
 Json Reader::scenarios() {
     constexpr int texts_max = 12;
-    Json out = Json::array();
-    db_.query(
-        "SELECT file, toml FROM scenarios ORDER BY scenario LIMIT ?",
-        [&](const Row& row) {
-            out.push_back({{"file", row.text(0)}, {"toml", row.text(1)}});
-        },
-        std::int64_t{texts_max});
-    return out;
+    return rows("SELECT file, toml FROM scenarios ORDER BY scenario LIMIT ?",
+                std::int64_t{texts_max});
 }
 
 // Scenarios of the newest run: all points if they are few, else the best and the worst of a sweep, by the

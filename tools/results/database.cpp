@@ -32,6 +32,17 @@ std::string Row::text(int column) const {
                : std::string(text,
                              static_cast<std::size_t>(sqlite3_column_bytes(statement_, column)));
 }
+nlohmann::ordered_json Row::json() const {
+    nlohmann::ordered_json out;
+    for (int i = 0; i < sqlite3_column_count(statement_); ++i) {
+        nlohmann::ordered_json& value = out[sqlite3_column_name(statement_, i)];
+        const int type = sqlite3_column_type(statement_, i);
+        if (type == SQLITE_INTEGER) value = integer(i);
+        if (type == SQLITE_FLOAT) value = real(i);
+        if (type == SQLITE_TEXT) value = text(i);
+    }
+    return out;
+}
 
 namespace {
 

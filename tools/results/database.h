@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +26,7 @@ class Row {
     std::int64_t integer(int column) const;
     double real(int column) const;
     std::string text(int column) const;
+    nlohmann::ordered_json json() const;  // all of it, by the columns' names
 
   private:
     sqlite3_stmt* statement_;
