@@ -111,10 +111,12 @@ std::string Teller::verdict() const {
 
 DecisionSection Teller::best() const {
     DecisionSection out{"The best designs", {}, {}, {}};
-    out.table = {{"", "design", q.objective.name, "95 % interval of the mean", "nine in ten such",
-                  "replicas"},
-                 {false, false, true, false, false, true},
-                 {}};
+    out.table.columns = {"",
+                         "design",
+                         ">" + q.objective.name,
+                         "95 % interval of the mean",
+                         "nine in ten such",
+                         ">replicas"};
     for (std::size_t i = 0; i < answer.designs.size(); ++i) {
         const SearchedDesign& d = design(i);
         const Summary s = summarise(d.values, dealt_over(d.values.size(), d.facts.draws));
@@ -139,8 +141,7 @@ DecisionSection Teller::best() const {
 
 DecisionSection Teller::next() const {
     DecisionSection out{"Why each differs from the next", {}, {}, {}};
-    out.table = {
-        {"from", "to", "a year", "work a year", "most of it"}, {true, true, true, true, false}, {}};
+    out.table.columns = {">from", ">to", ">a year", ">work a year", "most of it"};
     constexpr std::size_t lines_max = 4;
     for (std::size_t i = 0; i + 1 < answer.designs.size(); ++i) {
         const NextDesign& next = *answer.designs[i].next;
@@ -161,11 +162,7 @@ DecisionSection Teller::front() const {
     DecisionSection out{
         fmt::format("The front: {}", fmt::join(search.figures, " against ")), {}, {}, {}};
     out.table.columns = {"design"};
-    out.table.numbers = {false};
-    for (const std::string& figure : search.figures) {
-        out.table.columns.push_back(figure);
-        out.table.numbers.push_back(true);
-    }
+    for (const std::string& figure : search.figures) out.table.columns.push_back(">" + figure);
     std::vector<std::size_t> rows = search.front;
     std::ranges::stable_sort(rows, [&](std::size_t a, std::size_t b) {
         return search.designs[a].spent < search.designs[b].spent;
@@ -189,11 +186,9 @@ DecisionSection Teller::front() const {
 
 DecisionSection Teller::regret() const {
     DecisionSection out{"What each would be regretted by", {}, {}, {}};
-    out.table = {
-        {"", "best in", "mean regret", "19 in 20 worlds at most"}, {true, true, true, true}, {}};
+    out.table.columns = {">", ">best in", ">mean regret", ">19 in 20 worlds at most"};
     for (std::size_t i = 0; i < answer.designs.size(); ++i) {
-        out.table.columns.push_back(fmt::format("where {} is best", i + 1));
-        out.table.numbers.push_back(true);
+        out.table.columns.push_back(fmt::format(">where {} is best", i + 1));
     }
     for (std::size_t i = 0; i < answer.designs.size(); ++i) {
         const Regret& r = answer.designs[i].regret;
@@ -213,9 +208,7 @@ DecisionSection Teller::regret() const {
 
 DecisionSection Teller::change() const {
     DecisionSection out{"What would change the decision", {}, {}, {}};
-    out.table = {{"estimate or price", "value", "tried", "the next is better beyond"},
-                 {false, false, false, false},
-                 {}};
+    out.table.columns = {"estimate or price", "value", "tried", "the next is better beyond"};
     for (const Turning& t : answer.turning) {
         out.table.rows.push_back({t.input, t.value.empty() ? "-" : t.value,
                                   fmt::format("{} to {}", t.low, t.high),
@@ -257,9 +250,7 @@ DecisionSection Teller::change() const {
 
 DecisionSection Teller::phases(const std::vector<Scenario>& winners) const {
     DecisionSection out{"What is there when", {}, {}, {}};
-    out.table = {{"", "from", "nodes", "bought that day", "kept, a year"},
-                 {false, false, false, true, true},
-                 {}};
+    out.table.columns = {"", "from", "nodes", ">bought that day", ">kept, a year"};
     for (std::size_t i = 0; i < winners.size(); ++i) {
         for (const PhaseLine& line : phase_lines(winners[i])) {
             out.table.rows.push_back({rank_text(i), line.from, line.nodes,
@@ -278,7 +269,7 @@ DecisionSection Teller::phases(const std::vector<Scenario>& winners) const {
 DecisionSection Teller::order(const std::vector<Scenario>& winners) const {
     const Scenario& winner = winners[0];
     DecisionSection out{"Bill of materials of the first", {}, {}, {}};
-    out.table = {{"what", "quantity", "per", "USD"}, {false, true, false, true}, {}};
+    out.table.columns = {"what", ">quantity", "per", ">USD"};
     double sum = 0;
     for (const OrderLine& line : order_of(winner)) {
         out.table.rows.push_back({line.what, fmt::format("{:.6g}", line.quantity), line.per,
@@ -409,10 +400,8 @@ void print_decision(const Decision& decision) {
         fmt::print("\n{}\n", coloured(visible(section.title), Colour::bold));
         for (const std::string& text : section.sentences) fmt::print("  {}\n", visible(text));
         std::vector<Table::Column> columns;
-        for (std::size_t i = 0; i < section.table.columns.size(); ++i) {
-            columns.push_back({visible(section.table.columns[i]), section.table.numbers[i]
-                                                                      ? Table::Align::right
-                                                                      : Table::Align::left});
+        for (const std::string& title : section.table.columns) {
+            columns.emplace_back(visible(title).c_str());
         }
         Table table(std::move(columns));
         for (std::vector<std::string> row : section.table.rows) {

@@ -54,9 +54,11 @@ std::string table_row(const DecisionTable& table, const std::vector<std::string>
                       const char* tag) {
     std::string out = "<tr>";
     for (std::size_t i = 0; i < row.size(); ++i) {
-        const bool number = i < table.numbers.size() && table.numbers[i];
+        const bool number = i < table.columns.size() && table.columns[i].starts_with('>');
+        const std::string_view text =
+            std::string_view(row[i]).substr(&row == &table.columns && number ? 1 : 0);
         out +=
-            fmt::format("<{}{}>{}</{}>", tag, number ? " class=\"n\"" : "", html_text(row[i]), tag);
+            fmt::format("<{}{}>{}</{}>", tag, number ? " class=\"n\"" : "", html_text(text), tag);
     }
     return out + "</tr>\n";
 }

@@ -8,8 +8,7 @@
 namespace railyard {
 
 struct DecisionTable {
-    std::vector<std::string> columns;
-    std::vector<bool> numbers;  // by column: aligned to the right
+    std::vector<std::string> columns;  // ">title": of numbers, which stand on the right
     std::vector<std::vector<std::string>> rows;
 };
 
