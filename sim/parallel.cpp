@@ -9,14 +9,14 @@
 
 namespace railyard {
 
-void parallel_for(std::size_t count, unsigned threads, const std::atomic<bool>& cancelled,
+void parallel_for(std::size_t count, unsigned threads, const std::atomic<bool>* cancelled,
                   const std::function<void(std::size_t)>& task) {
     std::atomic<std::size_t> next{0};
     std::atomic<bool> failed{false};
     std::exception_ptr failure;
     std::mutex mutex;
     const auto work = [&] {
-        while (!cancelled && !failed) {
+        while (!(cancelled != nullptr && *cancelled) && !failed) {
             const std::size_t i = next.fetch_add(1);
             if (i >= count) return;
             try {

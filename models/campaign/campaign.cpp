@@ -576,8 +576,6 @@ class Tally {
 }  // namespace
 
 CampaignResult run_campaign(const Scenario& s, const CampaignOptions& options) {
-    static const std::atomic<bool> never{false};
-    const std::atomic<bool>& cancelled = options.cancelled ? *options.cancelled : never;
     const double cpu_before = process_cpu_seconds();
     const auto total = static_cast<std::size_t>(s.replicas);
     Tally tally(s);
@@ -591,7 +589,7 @@ CampaignResult run_campaign(const Scenario& s, const CampaignOptions& options) {
     constexpr std::size_t numbers_each = 8;
     auto room = std::make_unique_for_overwrite<double[]>(numbers_each * total);
     try {
-        parallel_for(total, options.threads, cancelled, [&](std::size_t i) {
+        parallel_for(total, options.threads, options.cancelled, [&](std::size_t i) {
             const auto index = static_cast<std::int64_t>(i);
             ReplicaResult result = run_replica(s, index, index < options.logged_replicas, nullptr,
                                                nullptr, index == 0 ? options.jobs : TakeJob());
@@ -618,7 +616,7 @@ CampaignResult run_campaign(const Scenario& s, const CampaignOptions& options) {
             "fewer replicas, or a machine with more memory");
     }
     CampaignResult out = tally.result();
-    out.cancelled = interrupted || cancelled;
+    out.cancelled = interrupted || (options.cancelled != nullptr && *options.cancelled);
     out.limits = s.limits->all();
     out.cpu_s = process_cpu_seconds() - cpu_before;
     return out;

@@ -102,8 +102,7 @@ void check_all(const std::vector<Case>& cases) {
     std::vector<std::pair<const Tried, Told>*> wanted;
     for (auto& each : told) wanted.push_back(&each);
     const auto windows = std::make_shared<WindowCache>();
-    const std::atomic<bool> never{false};
-    parallel_for(wanted.size(), std::max(1U, std::thread::hardware_concurrency()), never,
+    parallel_for(wanted.size(), std::max(1U, std::thread::hardware_concurrency()), nullptr,
                  [&](std::size_t i) { wanted[i]->second = tell(wanted[i]->first, windows); });
     for (const Case& each : cases) {
         const std::string why = silence(told[each.before], told[each.after], each.key);

@@ -298,17 +298,8 @@ void print_json(const BreakevenArguments& args, const BreakevenResult& r,
 }
 
 std::string name_of(Verdict verdict) {
-    switch (verdict) {
-        case Verdict::first:
-            return "A";
-        case Verdict::second:
-            return "B";
-        case Verdict::equal:
-            return "equal";
-        case Verdict::undecided:
-            break;
-    }
-    return "undecided";
+    constexpr const char* names[] = {"A", "B", "equal", "undecided"};
+    return names[static_cast<std::size_t>(verdict)];
 }
 
 void print_designs(const BreakevenArguments& args) {

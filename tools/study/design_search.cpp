@@ -211,18 +211,16 @@ bool Searcher::read_designs() {
         design.label = space_.label(point);
         out_.designs.push_back(std::move(design));
     }
-    static const std::atomic<bool> never{false};
     const auto total = static_cast<std::int64_t>(out_.designs.size());
     std::atomic<std::int64_t> done{0};
     std::mutex mutex;
-    parallel_for(out_.designs.size(), options_.threads,
-                 options_.cancelled ? *options_.cancelled : never, [&](std::size_t i) {
-                     SearchedDesign& design = out_.designs[i];
-                     design.facts = facts_of(design, design.point, Fidelity::analytic);
-                     design.limit = broken_limit(q_, design.facts);
-                     const std::lock_guard lock(mutex);
-                     if (options_.progress) options_.progress("designs read", ++done, total);
-                 });
+    parallel_for(out_.designs.size(), options_.threads, options_.cancelled, [&](std::size_t i) {
+        SearchedDesign& design = out_.designs[i];
+        design.facts = facts_of(design, design.point, Fidelity::analytic);
+        design.limit = broken_limit(q_, design.facts);
+        const std::lock_guard lock(mutex);
+        if (options_.progress) options_.progress("designs read", ++done, total);
+    });
     return go_on();
 }
 
@@ -291,12 +289,9 @@ bool Searcher::tune_group(const std::vector<std::size_t>& group, Fidelity fideli
 
 bool Searcher::try_tunings(std::vector<Tuning> tried, Fidelity fidelity,
                            std::map<std::size_t, double>& best) {
-    static const std::atomic<bool> never{false};
-    parallel_for(tried.size(), options_.threads, options_.cancelled ? *options_.cancelled : never,
-                 [&](std::size_t i) {
-                     tried[i].facts =
-                         facts_of(out_.designs[tried[i].design], tried[i].point, fidelity);
-                 });
+    parallel_for(tried.size(), options_.threads, options_.cancelled, [&](std::size_t i) {
+        tried[i].facts = facts_of(out_.designs[tried[i].design], tried[i].point, fidelity);
+    });
     if (!go_on()) return false;
     Stage stage(q_, reader_, options_, db_, run_);
     std::vector<std::int64_t> points;
@@ -507,12 +502,10 @@ bool Searcher::race_on(Fidelity fidelity, std::int64_t most) {
         out_.best.begin(),
         out_.best.begin() + std::min(std::ssize(out_.best), static_cast<std::ptrdiff_t>(most)));
     std::ranges::sort(field);
-    static const std::atomic<bool> never{false};
-    parallel_for(field.size(), options_.threads, options_.cancelled ? *options_.cancelled : never,
-                 [&](std::size_t i) {
-                     SearchedDesign& design = out_.designs[field[i]];
-                     design.facts = facts_of(design, design.point, fidelity);
-                 });
+    parallel_for(field.size(), options_.threads, options_.cancelled, [&](std::size_t i) {
+        SearchedDesign& design = out_.designs[field[i]];
+        design.facts = facts_of(design, design.point, fidelity);
+    });
     if (!go_on()) return false;
     std::erase_if(field, [&](std::size_t i) { return !out_.designs[i].facts.problem.empty(); });
     if (!tune(field, fidelity)) return false;

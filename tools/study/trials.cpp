@@ -113,14 +113,12 @@ Summary summarise_change(const Trial& after, const Trial& before, std::size_t me
 
 std::vector<std::optional<Trial>> run_trials(const TrialOptions& options,
                                              const std::vector<ScenarioChanges>& variants) {
-    static const std::atomic<bool> never{false};
-    const std::atomic<bool>& cancelled = options.cancelled ? *options.cancelled : never;
     std::vector<std::optional<Trial>> trials(variants.size());
     const auto count = static_cast<unsigned>(variants.size());
     const unsigned threads_each = count > 0 ? std::max(1U, options.threads / count) : 1;
     std::mutex mutex;
     std::int64_t done = 0;
-    parallel_for(variants.size(), options.threads, cancelled, [&](std::size_t i) {
+    parallel_for(variants.size(), options.threads, options.cancelled, [&](std::size_t i) {
         try {
             trials[i] = run_one(options, variants[i], threads_each);
         } catch (const Interrupted&) {
