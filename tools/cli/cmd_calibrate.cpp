@@ -43,20 +43,22 @@ struct CalibrateArguments {
 };
 
 std::optional<CalibrateArguments> parse_calibrate(const std::vector<std::string>& arguments) {
+    CalibrateArguments out;
     CommandLine line(
         "railyard calibrate SCENARIO.toml [[TABLE.toml] TABLE.csv...] -o MINE.toml",
         "Fits numbers of the catalogue to measurements, within the ranges that the numbers have.\n"
         "A table and its description are those of 'railyard verify'. Writes an\n"
         "[override] for scenarios to include.");
     line.positional("what", -1);
-    line.add()("output,o", po::value<std::string>()->default_value(""),
+    line.add()("output,o", po::value(&out.output)->default_value(""),
                "The file to write; without it, nothing is written");
-    line.add()("what-next",
+    line.add()("what-next", po::bool_switch(&out.next),
                "Which rows without a measured value would, once measured, leave the least doubt\n"
                "about the scenario's answer");
-    line.add()("metric", po::value<std::string>()->default_value(""),
+    line.add()("metric", po::value(&out.metric)->default_value(""),
                "The answer: a metric of run --json; without it what decides in compare");
-    line.add()("rows", "Print every measurement, not only those that are furthest off");
+    line.add()("rows", po::bool_switch(&out.rows),
+               "Print every measurement, not only those that are furthest off");
     line.add()("json", "Print one JSON object on standard output and nothing else");
     line.add_settings();
     line.add()("replicas", po::value<std::string>(), "Number of replicas of the scenario");
@@ -68,16 +70,11 @@ std::optional<CalibrateArguments> parse_calibrate(const std::vector<std::string>
         throw ScenarioError("calibrate needs a scenario and at least one table of measurements",
                             "railyard calibrate SCENARIO.toml TABLE.toml TABLE.csv -o MINE.toml");
     }
-    CalibrateArguments out;
     out.scenario = what[0];
     out.study = study_arguments(*values, out.scenario);
     constexpr std::int64_t replicas_enough = 8;  // on the same random numbers a few tell slopes
     if (!values->count("replicas")) out.study.trials.replicas = replicas_enough;
     out.tables = named_tables({what.begin() + 1, what.end()});
-    out.output = (*values)["output"].as<std::string>();
-    out.metric = (*values)["metric"].as<std::string>();
-    out.next = values->count("what-next") > 0;
-    out.rows = values->count("rows") > 0;
     out.json = values->count("json") > 0;
     return out;
 }

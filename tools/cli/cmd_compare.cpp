@@ -34,6 +34,7 @@ struct CompareArguments {
 };
 
 std::optional<CompareArguments> parse_compare(const std::vector<std::string>& arguments) {
+    CompareArguments out;
     CommandLine line(
         "railyard compare A.toml B.toml [C.toml...] | A.toml --set KEY=VALUE | A.toml --vary "
         "KEY=V1,V2",
@@ -47,10 +48,10 @@ std::optional<CompareArguments> parse_compare(const std::vector<std::string>& ar
                "A design for each value: --vary job.checkpoint.interval=\"10 min\",\"1 h\"");
     line.add()("arm", po::value<std::vector<std::string>>()->composing(),
                "A design by name: --arm \"IB: fabric.compute.kind=infiniband; KEY=VALUE\"");
-    line.add()("metric", po::value<std::string>(),
+    line.add()("metric", po::value(&out.metric),
                "The metric that decides; without it what designs get done: goodput on the same "
                "GPUs, else\ntokens per time or money; of many jobs their mean bounded slowdown");
-    line.add()("better", po::value<std::string>(),
+    line.add()("better", po::value(&out.better),
                "higher or lower; without it by the metric's name");
     line.add()("seed", po::value<std::string>(), "Seed of all random streams (run.seed)");
     line.add()("replicas", po::value<std::string>(), "Number of replicas of each (run.replicas)");
@@ -60,13 +61,10 @@ std::optional<CompareArguments> parse_compare(const std::vector<std::string>& ar
     line.add()("db", po::value<std::string>(), "Write designs and comparisons to this SQLite file");
     const auto values = line.parse(arguments);
     if (!values) return std::nullopt;
-    CompareArguments out;
     out.files = all_of(*values, "scenario");
     out.arms = arms_of(all_of(*values, "vary"), all_of(*values, "arm"));
     out.settings = settings_of(*values);
     out.common = luck_settings_of(*values);
-    out.metric = text_of(*values, "metric");
-    out.better = text_of(*values, "better");
     if (!out.better.empty() && out.better != "higher" && out.better != "lower") {
         throw ScenarioError(
             fmt::format("--better: expected higher or lower, found {}", out.better));

@@ -30,17 +30,8 @@ void check_options(const ImportKind& kind, const po::variables_map& values) {
     }
 }
 
-ImportOptions options_of(const po::variables_map& values, std::vector<std::string> files) {
-    ImportOptions options;
-    options.files = std::move(files);
-    options.name = values["name"].as<std::string>();
-    options.nodes = all_of(values, "node");
-    options.causes = all_of(values, "cause");
-    options.columns = all_of(values, "column");
-    options.collective = text_of(values, "collective");
-    options.network = text_of(values, "network");
-    options.skip_bad = values.count("skip-bad") != 0;
-    options.output = text_of(values, "output");
+// The numbers that may be absent.
+void take_numbers(const po::variables_map& values, ImportOptions& options) {
     if (values.count("sequence-length")) {
         options.sequence_length = values["sequence-length"].as<std::int64_t>();
     }
@@ -51,7 +42,6 @@ ImportOptions options_of(const po::variables_map& values, std::vector<std::strin
                                             *options.image_patches));
         }
     }
-    options.nic = text_of(values, "nic");
     if (values.count("hosts")) {
         options.hosts = values["hosts"].as<std::int64_t>();
         if (*options.hosts < 1 || *options.hosts > 1'000'000) {
@@ -64,38 +54,39 @@ ImportOptions options_of(const po::variables_map& values, std::vector<std::strin
             throw ScenarioError("--node-days: expected more than 0");
         }
     }
-    return options;
 }
 
 }  // namespace
 
 int cmd_import(const std::vector<std::string>& arguments) {
+    ImportOptions options;
     CommandLine line(
         "railyard import KIND FILE... -o OUT.toml",
         "Makes a part of a scenario, to be included by one, of files that say what somebody\n"
         "owns or runs. Each value has a comment with the file and line that it is from; what\n"
         "the files don't say is listed at the head.");
-    line.add()("list", "What can be imported")("output,o", po::value<std::string>(),
+    line.add()("list", "What can be imported")("output,o", po::value(&options.output),
                                                "The file to write; without it, to the terminal")(
-        "name", po::value<std::string>()->default_value("imported"),
+        "name", po::value(&options.name)->default_value("imported"),
         "The name of what is made, as in [model.NAME]")(
         "sequence-length", po::value<std::int64_t>(), "Tokens of one sequence in training")(
         "image-patches", po::value<std::int64_t>(),
         "Patches of one image, where a model leaves its size")(
-        "node", po::value<std::vector<std::string>>()->composing(),
+        "node", po::value(&options.nodes)->composing(),
         "Which node of the catalogue it is: dgx_h100, or TYPE=dgx_h100 for GPUs that the site "
         "calls so")("node-days", po::value<double>(),
                     "Nodes times days that a history of failures watched")(
-        "cause", po::value<std::vector<std::string>>()->composing(),
+        "cause", po::value(&options.causes)->composing(),
         "A cause of failure and the pattern of its reasons, before the usual ones: gpu='xid|ecc'")(
-        "column", po::value<std::vector<std::string>>()->composing(),
+        "column", po::value(&options.columns)->composing(),
         "What a column is called: submit=creation_time")(
-        "collective", po::value<std::string>(), "Which collective a log of nccl-tests is of")(
-        "network", po::value<std::string>(),
+        "collective", po::value(&options.collective), "Which collective a log of nccl-tests is of")(
+        "network", po::value(&options.network),
         "The NICs of each node that it ran over: 8x400G, or 8x400G roce")(
-        "nic", po::value<std::string>(), "Which NIC of the catalogue a benchmark is of")(
+        "nic", po::value(&options.nic), "Which NIC of the catalogue a benchmark is of")(
         "hosts", po::value<std::int64_t>(), "How many nodes a benchmark ran on")(
-        "skip-bad", "Count lines that are malformed instead of refusing the file");
+        "skip-bad", po::bool_switch(&options.skip_bad),
+        "Count lines that are malformed instead of refusing the file");
     line.positional("what", -1);
     const auto values = line.parse(arguments);
     if (!values) return exit_ok;
@@ -110,7 +101,8 @@ int cmd_import(const std::vector<std::string>& arguments) {
     const ImportKind& kind =
         named(import_kinds(), what[0], fmt::format("nothing imports '{}'", what[0]));
     check_options(kind, *values);
-    const ImportOptions options = options_of(*values, {what.begin() + 1, what.end()});
+    take_numbers(*values, options);
+    options.files.assign(what.begin() + 1, what.end());
     Diagnostics diagnostics;
     const Imported made = import_files(kind, options, diagnostics);
     for (const Diagnostic& warning : diagnostics.warnings()) {

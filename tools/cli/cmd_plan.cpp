@@ -333,6 +333,7 @@ struct PlanArguments {
 };
 
 std::optional<PlanArguments> parse_plan(const std::vector<std::string>& arguments) {
+    PlanArguments out;
     CommandLine line(
         "railyard plan SCENARIO.toml [options]",
         "Prints the step of the scenario's parallel plan, the critical path that it "
@@ -342,8 +343,7 @@ std::optional<PlanArguments> parse_plan(const std::vector<std::string>& argument
         "scenario's.");
     line.positional("scenario", 1);
     line.add_settings();
-    line.add()("top", po::value<std::int64_t>()->default_value(5),
-               "How many of the best plans to print");
+    line.add()("top", po::value(&out.top)->default_value(5), "How many of the best plans to print");
     line.add()(
         "splits", po::value<std::int64_t>(),
         "How many splits over the GPUs to try on the scenario's network at most (default 64, "
@@ -351,11 +351,9 @@ std::optional<PlanArguments> parse_plan(const std::vector<std::string>& argument
     line.add_json();
     const auto values = line.parse(arguments);
     if (!values) return std::nullopt;
-    PlanArguments out;
     out.path = only_scenario(*values, "plan");
     out.settings = settings_of(*values);
     out.json = values->count("json") > 0;
-    out.top = (*values)["top"].as<std::int64_t>();
     if (out.top < 1) {
         throw ScenarioError(fmt::format("--top: expected 1 or more, found {}", out.top));
     }

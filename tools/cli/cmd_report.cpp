@@ -61,13 +61,14 @@ struct ReportArguments {
 };
 
 std::optional<ReportArguments> parse_report(const std::vector<std::string>& arguments) {
+    ReportArguments out;
     CommandLine line("railyard report DATABASE -o FILE.html [options]",
                      "Writes a results database as one HTML file that opens anywhere, without a "
                      "network: verdicts first, then\n"
                      "ledgers, interruptions, a replica's timeline, the sweep's explorer, the "
                      "networks, tables.");
     line.positional("database", 1);
-    line.add()("output,o", po::value<std::string>(), "The file to write");
+    line.add()("output,o", po::value(&out.output), "The file to write");
     line.add()("no-estimates", "Don't look for the estimates that answers and verdicts hang on");
     line.add_threads("Threads that look for them");
     const auto values = line.parse(arguments);
@@ -77,9 +78,7 @@ std::optional<ReportArguments> parse_report(const std::vector<std::string>& argu
                             "railyard run SCENARIO.toml --db out.sqlite, then railyard report "
                             "out.sqlite -o report.html");
     }
-    ReportArguments out;
     out.db = (*values)["database"].as<std::vector<std::string>>()[0];
-    out.output = text_of(*values, "output");
     if (out.output.empty()) {
         throw ScenarioError("report needs a file to write",
                             fmt::format("railyard report {} -o report.html", out.db));

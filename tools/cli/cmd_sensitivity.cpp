@@ -28,6 +28,7 @@ struct SensitivityArguments {
 };
 
 std::optional<SensitivityArguments> parse_sensitivity(const std::vector<std::string>& arguments) {
+    SensitivityArguments out;
     CommandLine line(
         "railyard sensitivity SCENARIO.toml [options]",
         "Says which inputs decide the answer: each estimate that the scenario reads, within its\n"
@@ -35,12 +36,12 @@ std::optional<SensitivityArguments> parse_sensitivity(const std::vector<std::str
         "screening, and by their parts of the variance. Names keys of the file that change "
         "nothing.");
     line.positional("scenario", -1);
-    line.add()("metric", po::value<std::string>()->default_value(""),
+    line.add()("metric", po::value(&out.options.metric)->default_value(""),
                "Whose changes count: a metric of run --json; without it what decides in compare,\n"
                "goodput of one job and the mean bounded slowdown of many");
-    line.add()("over", po::value<std::vector<std::string>>()->composing(),
+    line.add()("over", po::value(&out.over)->composing(),
                "A key and its range: --over job.checkpoint.interval=\"5 min:1 h\"");
-    line.add()("over-log", po::value<std::vector<std::string>>()->composing(),
+    line.add()("over-log", po::value(&out.over_log)->composing(),
                "The same, even over the range's logarithm");
     line.add()("no-estimates", "Only what --over names");
     line.add()("no-knobs", "Don't look for keys that change nothing");
@@ -51,16 +52,12 @@ std::optional<SensitivityArguments> parse_sensitivity(const std::vector<std::str
     add_study_options(line);
     const auto values = line.parse(arguments);
     if (!values) return std::nullopt;
-    SensitivityArguments out;
     out.study = study_arguments(*values, only_scenario(*values, "sensitivity"));
     // Ends of a range differ on the same random numbers: a few replicas tell them apart.
     constexpr std::int64_t replicas_enough = 8;
     if (!values->count("replicas")) out.study.trials.replicas = replicas_enough;
-    out.over = all_of(*values, "over");
-    out.over_log = all_of(*values, "over-log");
     out.estimates = values->count("no-estimates") == 0;
     out.knobs = values->count("no-knobs") == 0;
-    out.options.metric = (*values)["metric"].as<std::string>();
     out.options.trajectories = count_option(*values, "trajectories", 0);
     out.options.samples = count_option(*values, "samples", 0);
     return out;

@@ -37,6 +37,7 @@ struct SweepArguments {
 };
 
 std::optional<SweepArguments> parse_sweep(const std::vector<std::string>& arguments) {
+    SweepArguments out;
     CommandLine line(
         "railyard sweep STUDY.toml [options]",
         "Simulates every point of a study: a scenario and axes through its keys. Points go to the\n"
@@ -47,19 +48,15 @@ std::optional<SweepArguments> parse_sweep(const std::vector<std::string>& argume
     line.add_threads();
     line.add_json();
     line.add()("no-estimates", "Don't try the estimates that the best point hangs on");
-    line.add()("metric", po::value<std::string>()->default_value(""),
+    line.add()("metric", po::value(&out.metric)->default_value(""),
                "What decides which point is best, as for compare");
     add_slurm_options(line);
-    line.add()("task", po::value<std::string>(),
+    line.add()("task", po::value(&out.task_folder),
                "Run one task of a Slurm array: the sweep's folder");
-    line.add()("index", po::value<std::int64_t>()->default_value(0),
-               "Number of the task, with --task");
+    line.add()("index", po::value(&out.task)->default_value(0), "Number of the task, with --task");
     const auto values = line.parse(arguments);
     if (!values) return std::nullopt;
     if (values->count("task")) {
-        SweepArguments out;
-        out.task_folder = (*values)["task"].as<std::string>();
-        out.task = (*values)["index"].as<std::int64_t>();
         out.threads = threads_of(*values);
         return out;
     }
@@ -67,7 +64,6 @@ std::optional<SweepArguments> parse_sweep(const std::vector<std::string>& argume
         throw ScenarioError("sweep needs a study",
                             "railyard sweep STUDY.toml; 'sweep --help' says more");
     }
-    SweepArguments out;
     out.study = (*values)["study"].as<std::vector<std::string>>()[0];
     out.settings = settings_of(*values);
     out.db = std::filesystem::path(out.study).stem().string() + ".sqlite";
@@ -75,7 +71,6 @@ std::optional<SweepArguments> parse_sweep(const std::vector<std::string>& argume
     out.threads = threads_of(*values);
     out.slurm = slurm_options(*values, out.db);
     out.json = values->count("json") > 0;
-    out.metric = (*values)["metric"].as<std::string>();
     out.estimates = values->count("no-estimates") == 0;
     return out;
 }

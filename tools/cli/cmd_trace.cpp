@@ -27,6 +27,7 @@ struct TraceArguments {
 };
 
 std::optional<TraceArguments> parse_trace(const std::vector<std::string>& arguments) {
+    TraceArguments out;
     CommandLine line(
         "railyard trace SCENARIO.toml -o FILE.pftrace [options]",
         "Writes one replica as a Perfetto trace, which ui.perfetto.dev opens: phases "
@@ -35,26 +36,23 @@ std::optional<TraceArguments> parse_trace(const std::vector<std::string>& argume
         "runs, queues and failures.\nOr one step, or the packet window.");
     line.positional("scenario", 1);
     line.add_settings();
-    line.add()("output,o", po::value<std::string>(), "The file to write");
-    line.add()("replica", po::value<std::int64_t>()->default_value(0),
+    line.add()("output,o", po::value(&out.output), "The file to write");
+    line.add()("replica", po::value(&out.replica)->default_value(0),
                "Which replica, counted from 0");
-    line.add()("step", "One training step instead: where its time goes");
-    line.add()("window", "The scenario's packet window instead: flows, pauses, queues");
+    line.add()("step", po::bool_switch(&out.step),
+               "One training step instead: where its time goes");
+    line.add()("window", po::bool_switch(&out.window),
+               "The scenario's packet window instead: flows, pauses, queues");
     const auto values = line.parse(arguments);
     if (!values) return std::nullopt;
     if (!values->count("scenario")) {
         throw ScenarioError("trace needs a scenario file", "railyard trace SCENARIO.toml -o FILE");
     }
-    TraceArguments out;
     out.scenario = (*values)["scenario"].as<std::vector<std::string>>()[0];
-    out.output = text_of(*values, "output");
     if (out.output.empty()) {
         throw ScenarioError("trace needs a file to write",
                             fmt::format("railyard trace {} -o run.pftrace", out.scenario));
     }
-    out.replica = (*values)["replica"].as<std::int64_t>();
-    out.step = values->count("step") > 0;
-    out.window = values->count("window") > 0;
     if (out.step && out.window) {
         throw ScenarioError("--step and --window: one trace shows one of them", "choose one");
     }
@@ -109,9 +107,10 @@ Duration trace_windows(PerfettoTrace& trace, const Scenario& s) {
         longest = std::max(longest, r.end);
         const std::size_t left_out = trace_window(trace, s, window, r, record);
         if (left_out > 0) {
-            fmt::print(stderr,
-                       "railyard: of the {} network, {} with shorter pauses and queues were left out\n",
-                       window.network->name, counted(left_out, "link"));
+            fmt::print(
+                stderr,
+                "railyard: of the {} network, {} with shorter pauses and queues were left out\n",
+                window.network->name, counted(left_out, "link"));
         }
     }
     return std::chrono::duration_cast<Duration>(longest);
