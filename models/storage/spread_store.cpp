@@ -31,9 +31,65 @@ class SpreadStore : public StorageSystem {
   public:
     SpreadStore(const StoreDesign& design, const SpreadSpec& spec) : d_(design), s_(spec) {}
 
-    StoreLimits limits(const StoreState& state) const override;
-    StoreCapacity capacity() const override;
-    Protection protection() const override;
+    StoreLimits limits(const StoreState& state) const override {
+        const auto [up, drives, reads] = spread_parts(d_, s_.data, state);
+        const double written = static_cast<double>(strips()) / static_cast<double>(s_.data);
+
+        StoreLimits out = sound_limits(d_);
+        out.read = read_ceilings(d_, {up / reads, drives / reads, up / reads});
+        // Each copy or strip comes in over a server's NICs. A server's own rate is counted in what clients
+        // send.
+        const double comes_in = s_.servers_spread ? 1 + written : written;
+        out.write = write_ceilings(d_, {up, drives / written, up / comes_in});
+        if (state.rebuilds > 0) {
+            const Bandwidth rebuilt = s_.rebuild * up;
+            take(out.read, rebuilt * s_.data);
+            take(out.write, rebuilt);
+        }
+        if (s_.file_read.bits_per_second() > 0) out.file_read = s_.file_read;
+        if (s_.file_write.bits_per_second() > 0) out.file_write = s_.file_write;
+        if (s_.metadata_per_server > 0) out.all_at(s_.metadata_per_server * up);
+        if (state.servers_down > s_.parity) {
+            out.unreachable = stripes_hit(strips(), d_.servers, s_.parity + 1);
+            if (s_.stops_whole) stop(out);
+        }
+        return out;
+    }
+
+    StoreCapacity capacity() const override {
+        const std::int64_t spares = s_.spares.value_or(0);
+        if (spares == 0 && s_.overhead == 0) {
+            const double share = static_cast<double>(s_.data) / static_cast<double>(strips());
+            return {d_.raw(), share_of(d_.raw(), share),
+                    fmt::format("raw x {}/{}", s_.data, strips())};
+        }
+        const std::int64_t n = d_.servers;
+        const long double net = static_cast<long double>(d_.raw().count()) *
+                                static_cast<long double>(s_.data * (n - spares)) /
+                                static_cast<long double>(strips() * n) * (1 - s_.overhead);
+        return {d_.raw(), Bytes::of(std::llround(net)),
+                fmt::format("raw x {}/{} x ({}-{})/{} x {:g}", s_.data, strips(), n, spares, n,
+                            1 - s_.overhead)};
+    }
+
+    Protection protection() const override {
+        Protection p;
+        p.servers = d_.servers;
+        p.servers_lost_max = s_.parity;
+        p.servers_hold_data = true;
+        p.groups = 1;
+        p.group_drives = d_.drive_count();
+        p.stripe_drives = strips();
+        p.drives_lost_max = s_.parity;
+        p.drive_capacity = d_.drives.capacity;
+        if (s_.spares) p.spare_drives = *s_.spares * d_.drives.count;
+        p.rebuild = s_.rebuild * d_.servers;
+        p.rebuild_reads = static_cast<double>(s_.data);
+        p.rebuild_over_all = true;
+        p.rebuild_after = s_.rebuild_after;
+        p.failover = s_.failover;
+        return p;
+    }
 
   private:
     std::int64_t strips() const { return s_.data + s_.parity; }
@@ -41,64 +97,6 @@ class SpreadStore : public StorageSystem {
     StoreDesign d_;
     SpreadSpec s_;
 };
-
-StoreLimits SpreadStore::limits(const StoreState& state) const {
-    const auto [up, drives, reads] = spread_parts(d_, s_.data, state);
-    const double written = static_cast<double>(strips()) / static_cast<double>(s_.data);
-
-    StoreLimits out = sound_limits(d_);
-    out.read = read_ceilings(d_, {up / reads, drives / reads, up / reads});
-    // Each copy or strip comes in over a server's NICs. A server's own rate is counted in what clients send.
-    const double comes_in = s_.servers_spread ? 1 + written : written;
-    out.write = write_ceilings(d_, {up, drives / written, up / comes_in});
-    if (state.rebuilds > 0) {
-        const Bandwidth rebuilt = s_.rebuild * up;
-        take(out.read, rebuilt * s_.data);
-        take(out.write, rebuilt);
-    }
-    if (s_.file_read.bits_per_second() > 0) out.file_read = s_.file_read;
-    if (s_.file_write.bits_per_second() > 0) out.file_write = s_.file_write;
-    if (s_.metadata_per_server > 0) out.all_at(s_.metadata_per_server * up);
-    if (state.servers_down > s_.parity) {
-        out.unreachable = stripes_hit(strips(), d_.servers, s_.parity + 1);
-        if (s_.stops_whole) stop(out);
-    }
-    return out;
-}
-
-StoreCapacity SpreadStore::capacity() const {
-    const std::int64_t spares = s_.spares.value_or(0);
-    if (spares == 0 && s_.overhead == 0) {
-        const double share = static_cast<double>(s_.data) / static_cast<double>(strips());
-        return {d_.raw(), share_of(d_.raw(), share), fmt::format("raw x {}/{}", s_.data, strips())};
-    }
-    const std::int64_t n = d_.servers;
-    const long double net = static_cast<long double>(d_.raw().count()) *
-                            static_cast<long double>(s_.data * (n - spares)) /
-                            static_cast<long double>(strips() * n) * (1 - s_.overhead);
-    return {d_.raw(), Bytes::of(std::llround(net)),
-            fmt::format("raw x {}/{} x ({}-{})/{} x {:g}", s_.data, strips(), n, spares, n,
-                        1 - s_.overhead)};
-}
-
-Protection SpreadStore::protection() const {
-    Protection p;
-    p.servers = d_.servers;
-    p.servers_lost_max = s_.parity;
-    p.servers_hold_data = true;
-    p.groups = 1;
-    p.group_drives = d_.drive_count();
-    p.stripe_drives = strips();
-    p.drives_lost_max = s_.parity;
-    p.drive_capacity = d_.drives.capacity;
-    if (s_.spares) p.spare_drives = *s_.spares * d_.drives.count;
-    p.rebuild = s_.rebuild * d_.servers;
-    p.rebuild_reads = static_cast<double>(s_.data);
-    p.rebuild_over_all = true;
-    p.rebuild_after = s_.rebuild_after;
-    p.failover = s_.failover;
-    return p;
-}
 
 }  // namespace
 

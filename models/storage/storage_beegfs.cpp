@@ -23,9 +23,46 @@ class BeegfsStore : public StorageSystem {
     };
     BeegfsStore(const StoreDesign& design, const Spec& spec) : d_(design), s_(spec) {}
 
-    StoreLimits limits(const StoreState& state) const override;
-    StoreCapacity capacity() const override;
-    Protection protection() const override;
+    // Chunks lie where they were put, as Lustre's: the buddy of a lost server serves both their chunks, and a
+    // load on all targets ends with it.
+    StoreLimits limits(const StoreState& state) const override {
+        const auto n = static_cast<double>(d_.servers);
+        const double gone = std::min(n, static_cast<double>(state.servers_down));
+        const double up = s_.mirrored && gone > 0 ? n / 2 : n - gone;
+        const double copies = s_.mirrored && gone == 0 ? 2 : 1;
+        StoreLimits out = sound_limits(d_);
+        const double left = s_.mirrored ? 1 : up / n;
+        out.read = read_ceilings(d_, {up, raid_read_drives(d_, s_.groups, state) * left, up});
+        out.write = write_ceilings(
+            d_,
+            {up / copies, raid_write_drives(d_, s_.groups, state) * left / copies, up / copies});
+        out.file_read = least(out.read).bandwidth * of_targets();
+        out.file_write = least(out.write).bandwidth * of_targets();
+        out.file_servers = std::min(s_.stripe_count, d_.servers);
+        const double lost = s_.mirrored ? std::max(0.0, gone - n / 2) * 2 / n : gone / n;
+        // A file waits when any of its targets does.
+        out.unreachable = std::min(1.0, lost * static_cast<double>(s_.stripe_count));
+        return out;
+    }
+
+    StoreCapacity capacity() const override {
+        StoreCapacity out = raid_capacity(d_, s_.groups);
+        if (s_.mirrored) {
+            out.net = Bytes::of(out.net.count() / 2);
+            out.rule += ", twice";
+        }
+        return out;
+    }
+
+    Protection protection() const override {
+        Protection p = raid_protection(d_, s_.groups);
+        p.failover_servers = s_.mirrored ? 2 : 1;
+        p.servers_lost_max = s_.mirrored ? 1 : 0;
+        p.waits_for_server = !s_.mirrored;
+        if (s_.mirrored) p.failover = s_.failover;
+        p.lost_with_group = of_targets();
+        return p;
+    }
 
   private:
     // Targets that one file is on, of all.
@@ -37,46 +74,6 @@ class BeegfsStore : public StorageSystem {
     StoreDesign d_;
     Spec s_;
 };
-
-// Chunks lie where they were put, as Lustre's: the buddy of a lost server serves both their chunks, and a
-// load on all targets ends with it.
-StoreLimits BeegfsStore::limits(const StoreState& state) const {
-    const auto n = static_cast<double>(d_.servers);
-    const double gone = std::min(n, static_cast<double>(state.servers_down));
-    const double up = s_.mirrored && gone > 0 ? n / 2 : n - gone;
-    const double copies = s_.mirrored && gone == 0 ? 2 : 1;
-    StoreLimits out = sound_limits(d_);
-    const double left = s_.mirrored ? 1 : up / n;
-    out.read = read_ceilings(d_, {up, raid_read_drives(d_, s_.groups, state) * left, up});
-    out.write = write_ceilings(
-        d_, {up / copies, raid_write_drives(d_, s_.groups, state) * left / copies, up / copies});
-    out.file_read = least(out.read).bandwidth * of_targets();
-    out.file_write = least(out.write).bandwidth * of_targets();
-    out.file_servers = std::min(s_.stripe_count, d_.servers);
-    const double lost = s_.mirrored ? std::max(0.0, gone - n / 2) * 2 / n : gone / n;
-    // A file waits when any of its targets does.
-    out.unreachable = std::min(1.0, lost * static_cast<double>(s_.stripe_count));
-    return out;
-}
-
-StoreCapacity BeegfsStore::capacity() const {
-    StoreCapacity out = raid_capacity(d_, s_.groups);
-    if (s_.mirrored) {
-        out.net = Bytes::of(out.net.count() / 2);
-        out.rule += ", twice";
-    }
-    return out;
-}
-
-Protection BeegfsStore::protection() const {
-    Protection p = raid_protection(d_, s_.groups);
-    p.failover_servers = s_.mirrored ? 2 : 1;
-    p.servers_lost_max = s_.mirrored ? 1 : 0;
-    p.waits_for_server = !s_.mirrored;
-    if (s_.mirrored) p.failover = s_.failover;
-    p.lost_with_group = of_targets();
-    return p;
-}
 
 }  // namespace
 

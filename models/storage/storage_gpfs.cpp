@@ -20,38 +20,35 @@ class GpfsStore : public StorageSystem {
     };
     GpfsStore(const StoreDesign& design, const Spec& spec) : d_(design), s_(spec) {}
 
-    StoreLimits limits(const StoreState& state) const override;
+    // A file's stripes are on all building blocks, so it moves at the pace of the one that lost a server.
+    StoreLimits limits(const StoreState& state) const override {
+        const auto n = static_cast<double>(d_.servers);
+        const double up = state.servers_down == 0 ? n : n / 2;
+        StoreLimits out = sound_limits(d_);
+        out.read = read_ceilings(d_, {up, raid_read_drives(d_, s_.groups, state), up});
+        out.write = write_ceilings(d_, {up, raid_write_drives(d_, s_.groups, state), up});
+        // With both servers of a block gone, every striped file misses a part.
+        if (state.servers_down > d_.servers / 2) {
+            stop(out);
+        }
+        return out;
+    }
+
     StoreCapacity capacity() const override { return raid_capacity(d_, s_.groups); }
-    Protection protection() const override;
+    Protection protection() const override {
+        Protection p = raid_protection(d_, s_.groups);
+        p.failover_servers = 2;
+        p.servers_lost_max = 1;
+        p.rebuild_over_all = true;
+        p.failover = s_.failover;
+        p.lost_with_group = 1;  // files are striped over all groups
+        return p;
+    }
 
   private:
     StoreDesign d_;
     Spec s_;
 };
-
-// A file's stripes are on all building blocks, so it moves at the pace of the one that lost a server.
-StoreLimits GpfsStore::limits(const StoreState& state) const {
-    const auto n = static_cast<double>(d_.servers);
-    const double up = state.servers_down == 0 ? n : n / 2;
-    StoreLimits out = sound_limits(d_);
-    out.read = read_ceilings(d_, {up, raid_read_drives(d_, s_.groups, state), up});
-    out.write = write_ceilings(d_, {up, raid_write_drives(d_, s_.groups, state), up});
-    // With both servers of a block gone, every striped file misses a part.
-    if (state.servers_down > d_.servers / 2) {
-        stop(out);
-    }
-    return out;
-}
-
-Protection GpfsStore::protection() const {
-    Protection p = raid_protection(d_, s_.groups);
-    p.failover_servers = 2;
-    p.servers_lost_max = 1;
-    p.rebuild_over_all = true;
-    p.failover = s_.failover;
-    p.lost_with_group = 1;  // files are striped over all groups
-    return p;
-}
 
 }  // namespace
 

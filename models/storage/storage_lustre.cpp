@@ -25,56 +25,52 @@ class LustreStore : public StorageSystem {
     };
     LustreStore(const StoreDesign& design, const Spec& spec) : d_(design), s_(spec) {}
 
-    StoreLimits limits(const StoreState& state) const override;
-    StoreCapacity capacity() const override;
-    Protection protection() const override;
+    // Files lie where they were put, evenly: with half of a pair gone, what is on its targets moves at half
+    // the speed, and a load on all targets ends with it. So one lost server costs what half of them would.
+    StoreLimits limits(const StoreState& state) const override {
+        const auto n = static_cast<double>(d_.servers);
+        const double up = state.servers_down == 0 ? n : n / 2;
+        StoreLimits out = sound_limits(d_);
+        out.read = read_ceilings(d_, {up, raid_read_drives(d_, s_.groups, state), up});
+        out.write = write_ceilings(d_, {up, raid_write_drives(d_, s_.groups, state), up});
+        const double of_osts =
+            static_cast<double>(std::min(s_.stripe_count, s_.osts)) / static_cast<double>(s_.osts);
+        out.file_read = least(out.read).bandwidth * of_osts;
+        out.file_write = least(out.write).bandwidth * of_osts;
+        out.file_servers =
+            std::min(s_.stripe_count, d_.servers);  // neighbouring OSTs are on different servers
+        // The second of a pair goes last.
+        const std::int64_t spread = d_.servers / s_.pair * (s_.pair == 1 ? 1 : s_.pair / 2);
+        if (state.servers_down > spread) {
+            out.unreachable =
+                std::min(1.0, static_cast<double>((state.servers_down - spread) * s_.pair) / n);
+        }
+        return out;
+    }
+
+    StoreCapacity capacity() const override {
+        StoreCapacity out = raid_capacity(d_, s_.groups);
+        if (s_.net) {
+            out.net = *s_.net;
+            out.rule = fmt::format("{} appliances, measured usable", d_.servers);
+        }
+        return out;
+    }
+
+    Protection protection() const override {
+        Protection p = raid_protection(d_, s_.groups);
+        p.failover_servers = s_.pair == 1 ? 1 : 2;
+        p.servers_lost_max = 1;
+        p.failover = s_.failover;
+        p.lost_with_group =
+            std::min(1.0, static_cast<double>(s_.stripe_count) / static_cast<double>(s_.osts));
+        return p;
+    }
 
   private:
     StoreDesign d_;
     Spec s_;
 };
-
-// Files lie where they were put, evenly: with half of a pair gone, what is on its targets moves at half the
-// speed, and a load on all targets ends with it. So one lost server costs what half of them would.
-StoreLimits LustreStore::limits(const StoreState& state) const {
-    const auto n = static_cast<double>(d_.servers);
-    const double up = state.servers_down == 0 ? n : n / 2;
-    StoreLimits out = sound_limits(d_);
-    out.read = read_ceilings(d_, {up, raid_read_drives(d_, s_.groups, state), up});
-    out.write = write_ceilings(d_, {up, raid_write_drives(d_, s_.groups, state), up});
-    const double of_osts =
-        static_cast<double>(std::min(s_.stripe_count, s_.osts)) / static_cast<double>(s_.osts);
-    out.file_read = least(out.read).bandwidth * of_osts;
-    out.file_write = least(out.write).bandwidth * of_osts;
-    out.file_servers =
-        std::min(s_.stripe_count, d_.servers);  // neighbouring OSTs are on different servers
-    // The second of a pair goes last.
-    const std::int64_t spread = d_.servers / s_.pair * (s_.pair == 1 ? 1 : s_.pair / 2);
-    if (state.servers_down > spread) {
-        out.unreachable =
-            std::min(1.0, static_cast<double>((state.servers_down - spread) * s_.pair) / n);
-    }
-    return out;
-}
-
-StoreCapacity LustreStore::capacity() const {
-    StoreCapacity out = raid_capacity(d_, s_.groups);
-    if (s_.net) {
-        out.net = *s_.net;
-        out.rule = fmt::format("{} appliances, measured usable", d_.servers);
-    }
-    return out;
-}
-
-Protection LustreStore::protection() const {
-    Protection p = raid_protection(d_, s_.groups);
-    p.failover_servers = s_.pair == 1 ? 1 : 2;
-    p.servers_lost_max = 1;
-    p.failover = s_.failover;
-    p.lost_with_group =
-        std::min(1.0, static_cast<double>(s_.stripe_count) / static_cast<double>(s_.osts));
-    return p;
-}
 
 // Settings of Lustre that do not depend on the hardware. `values` is its entry in the catalogue.
 void read_lustre(Section& own, Catalogue& c, StoreDesign& design, LustreStore::Spec& spec) {

@@ -21,9 +21,52 @@ class MemoryStore : public StorageSystem {
     // design.servers are the nodes.
     MemoryStore(const StoreDesign& design, const Spec& spec) : d_(design), s_(spec) {}
 
-    StoreLimits limits(const StoreState& state) const override;
-    StoreCapacity capacity() const override;
-    Protection protection() const override;
+    StoreLimits limits(const StoreState& state) const override {
+        const auto n = static_cast<double>(d_.servers);
+        const double up = std::max(0.0, n - static_cast<double>(state.servers_down));
+        StoreLimits out;
+        static_cast<StoreCalls&>(out) = d_.calls;
+        out.read = {{"memory", s_.read * up}};
+        out.write = {{"memory", s_.write * (up / static_cast<double>(written()))}};
+        out.client_read = s_.read;
+        out.client_write = s_.write;
+        if (peers()) {
+            const Bandwidth nics = d_.site.node_nics;
+            out.read.push_back({"node NICs", nics * up});
+            out.write.push_back({"node NICs", nics * (up / static_cast<double>(written()))});
+            out.client_read = std::min(s_.read, d_.client_read);
+            out.client_write =
+                std::min(s_.write, d_.client_write * (1.0 / static_cast<double>(written())));
+        }
+        out.file_read = out.client_read;
+        out.file_write = out.client_write;
+        out.over_network = peers();
+        out.unreachable =
+            stripes_hit(written(), d_.servers, std::min(state.servers_down, written()));
+        if (state.servers_down < written()) out.unreachable = 0;
+        if (!peers()) out.unreachable = 1 - up / n;
+        return out;
+    }
+
+    StoreCapacity capacity() const override {
+        const Bytes raw = s_.node_memory * d_.servers;
+        return {raw, Bytes::of(raw.count() / written()),
+                peers() ? fmt::format("{} x {} nodes / {} copies", to_text(s_.node_memory),
+                                      d_.servers, s_.copies)
+                        : fmt::format("{} x {} nodes", to_text(s_.node_memory), d_.servers)};
+    }
+
+    // What memory held is gone once the node is.
+    Protection protection() const override {
+        Protection p;
+        p.servers = d_.servers;
+        p.failover_servers = peers() ? 0 : 1;
+        p.servers_lost_max = peers() ? s_.copies - 1 : 0;
+        p.servers_hold_data = true;
+        p.waits_for_server = !peers();
+        p.lost_with_group = 1 / static_cast<double>(d_.servers);
+        return p;
+    }
 
   private:
     bool peers() const { return s_.copies > 0; }
@@ -32,52 +75,6 @@ class MemoryStore : public StorageSystem {
     StoreDesign d_;
     Spec s_;
 };
-
-StoreLimits MemoryStore::limits(const StoreState& state) const {
-    const auto n = static_cast<double>(d_.servers);
-    const double up = std::max(0.0, n - static_cast<double>(state.servers_down));
-    StoreLimits out;
-    static_cast<StoreCalls&>(out) = d_.calls;
-    out.read = {{"memory", s_.read * up}};
-    out.write = {{"memory", s_.write * (up / static_cast<double>(written()))}};
-    out.client_read = s_.read;
-    out.client_write = s_.write;
-    if (peers()) {
-        const Bandwidth nics = d_.site.node_nics;
-        out.read.push_back({"node NICs", nics * up});
-        out.write.push_back({"node NICs", nics * (up / static_cast<double>(written()))});
-        out.client_read = std::min(s_.read, d_.client_read);
-        out.client_write =
-            std::min(s_.write, d_.client_write * (1.0 / static_cast<double>(written())));
-    }
-    out.file_read = out.client_read;
-    out.file_write = out.client_write;
-    out.over_network = peers();
-    out.unreachable = stripes_hit(written(), d_.servers, std::min(state.servers_down, written()));
-    if (state.servers_down < written()) out.unreachable = 0;
-    if (!peers()) out.unreachable = 1 - up / n;
-    return out;
-}
-
-StoreCapacity MemoryStore::capacity() const {
-    const Bytes raw = s_.node_memory * d_.servers;
-    return {raw, Bytes::of(raw.count() / written()),
-            peers() ? fmt::format("{} x {} nodes / {} copies", to_text(s_.node_memory), d_.servers,
-                                  s_.copies)
-                    : fmt::format("{} x {} nodes", to_text(s_.node_memory), d_.servers)};
-}
-
-// What memory held is gone once the node is.
-Protection MemoryStore::protection() const {
-    Protection p;
-    p.servers = d_.servers;
-    p.failover_servers = peers() ? 0 : 1;
-    p.servers_lost_max = peers() ? s_.copies - 1 : 0;
-    p.servers_hold_data = true;
-    p.waits_for_server = !peers();
-    p.lost_with_group = 1 / static_cast<double>(d_.servers);
-    return p;
-}
 
 std::unique_ptr<StorageSystem> build_memory(Section& own, Catalogue& c, StoreDesign design,
                                             bool peers) {

@@ -18,37 +18,34 @@ class NfsStore : public StorageSystem {
     };
     NfsStore(const StoreDesign& design, const Spec& spec) : d_(design), s_(spec) {}
 
-    StoreLimits limits(const StoreState& state) const override;
+    StoreLimits limits(const StoreState& state) const override {
+        StoreLimits out = sound_limits(d_);
+        out.read = read_ceilings(d_, {1, raid_read_drives(d_, s_.groups, state), 1});
+        out.write = write_ceilings(d_, {1, raid_write_drives(d_, s_.groups, state), 1});
+        out.file_read = d_.client_read;
+        out.file_write = d_.client_write;
+        if (state.servers_down > (s_.pair ? 1 : 0)) {
+            stop(out);
+        }
+        return out;
+    }
+
     StoreCapacity capacity() const override { return raid_capacity(d_, s_.groups); }
-    Protection protection() const override;
+    Protection protection() const override {
+        Protection p = raid_protection(d_, s_.groups);
+        // Hard mounts hang until the server is back, or its standby has taken over.
+        p.servers = s_.pair ? 2 : 1;
+        p.servers_lost_max = s_.pair ? 1 : 0;
+        p.waits_for_server = !s_.pair;
+        if (s_.pair) p.failover = s_.failover;
+        p.lost_with_group = 1 / static_cast<double>(s_.groups.count);
+        return p;
+    }
 
   private:
     StoreDesign d_;
     Spec s_;
 };
-
-StoreLimits NfsStore::limits(const StoreState& state) const {
-    StoreLimits out = sound_limits(d_);
-    out.read = read_ceilings(d_, {1, raid_read_drives(d_, s_.groups, state), 1});
-    out.write = write_ceilings(d_, {1, raid_write_drives(d_, s_.groups, state), 1});
-    out.file_read = d_.client_read;
-    out.file_write = d_.client_write;
-    if (state.servers_down > (s_.pair ? 1 : 0)) {
-        stop(out);
-    }
-    return out;
-}
-
-Protection NfsStore::protection() const {
-    Protection p = raid_protection(d_, s_.groups);
-    // Hard mounts hang until the server is back, or its standby has taken over.
-    p.servers = s_.pair ? 2 : 1;
-    p.servers_lost_max = s_.pair ? 1 : 0;
-    p.waits_for_server = !s_.pair;
-    if (s_.pair) p.failover = s_.failover;
-    p.lost_with_group = 1 / static_cast<double>(s_.groups.count);
-    return p;
-}
 
 }  // namespace
 

@@ -33,87 +33,80 @@ class VastStore : public StorageSystem {
     // design.servers are CNodes; design.drives those of one box.
     VastStore(const StoreDesign& design, const Spec& spec) : d_(design), s_(spec) {}
 
-    StoreLimits limits(const StoreState& state) const override;
-    StoreCapacity capacity() const override;
-    Protection protection() const override;
+    StoreLimits limits(const StoreState& state) const override {
+        const double cnodes =
+            static_cast<double>(std::max<std::int64_t>(0, d_.servers - state.servers_down));
+        const auto all = static_cast<double>(s_.boxes);
+        const double boxes =
+            static_cast<double>(std::max<std::int64_t>(0, s_.boxes - state.boxes_down));
+        const double lost = 1 - boxes / all +
+                            static_cast<double>(state.drives_down) / static_cast<double>(drives());
+        const double reads = 1 + lost * std::max(0.0, reads_per_lost() - 1);
+
+        StoreLimits out = sound_limits(d_);
+        // The drives are the boxes' business: design.drives counts those of a box.
+        StoreDesign front = d_;
+        front.drives.bound = false;
+        out.read = read_ceilings(front, {cnodes, 0, cnodes});
+        out.read.push_back({"DBoxes", s_.box_read * (boxes / reads)});
+        out.write = write_ceilings(front, {cnodes, 0, cnodes});
+        out.write.push_back({"write buffer", s_.box_write * (boxes / s_.buffer_written)});
+        out.write_buffer = share_of(s_.box_buffer, boxes / s_.buffer_written);
+        out.drain = drain(boxes);
+        if (state.rebuilds > 0) {
+            std::vector<Ceiling> left = {out.read.back()};
+            take(left, rebuild() * (static_cast<double>(state.rebuilds) * reads_per_lost()));
+            out.read.back() = left.front();
+        }
+        if (state.write_buffer_full) out.write.push_back({"write buffer's drain", out.drain});
+        out.all_at(s_.metadata_per_s * cnodes);
+        // Stripes span all boxes.
+        if (state.boxes_down > (s_.box_ha ? 1 : 0) || cnodes == 0) {
+            stop(out);
+        }
+        return out;
+    }
+
+    StoreCapacity capacity() const override {
+        const Bytes raw = d_.drives.capacity * drives();
+        return {raw, share_of(raw, static_cast<double>(s_.data) / stripe()),
+                fmt::format("raw x {}/{}", s_.data, s_.data + s_.parity)};
+    }
+
+    Protection protection() const override {
+        Protection p;
+        p.servers = d_.servers;
+        p.servers_lost_max = d_.servers - 1;
+        p.boxes = s_.boxes;
+        p.boxes_lost_max = s_.box_ha ? 1 : 0;
+        p.groups = 1;
+        p.group_drives = drives();
+        p.stripe_drives = s_.data + s_.parity;
+        p.drives_lost_max = s_.parity;
+        p.drive_capacity = d_.drives.capacity;
+        p.rebuild = rebuild();
+        p.rebuild_reads = reads_per_lost();
+        p.rebuild_over_all = true;
+        return p;
+    }
 
   private:
     double stripe() const { return static_cast<double>(s_.data + s_.parity); }
     std::int64_t drives() const { return s_.boxes * d_.drives.count; }
     double reads_per_lost() const { return s_.reconstruction * stripe(); }
-    Bandwidth rebuild() const;
-    Bandwidth drain(double boxes) const;
+    Bandwidth rebuild() const {
+        const double bytes_per_s =
+            static_cast<double>(d_.drives.capacity.count()) / seconds(s_.rebuild_time);
+        return Bandwidth::bits_per_second(std::llround(8 * bytes_per_s));
+    }
+
+    Bandwidth drain(double boxes) const {
+        return s_.box_drain * (boxes * static_cast<double>(s_.data) / stripe());
+    }
 
     StoreDesign d_;
     Spec s_;
 };
-
-Bandwidth VastStore::rebuild() const {
-    const double bytes_per_s =
-        static_cast<double>(d_.drives.capacity.count()) / seconds(s_.rebuild_time);
-    return Bandwidth::bits_per_second(std::llround(8 * bytes_per_s));
-}
-
-Bandwidth VastStore::drain(double boxes) const {
-    return s_.box_drain * (boxes * static_cast<double>(s_.data) / stripe());
-}
-
-StoreLimits VastStore::limits(const StoreState& state) const {
-    const double cnodes =
-        static_cast<double>(std::max<std::int64_t>(0, d_.servers - state.servers_down));
-    const auto all = static_cast<double>(s_.boxes);
-    const double boxes =
-        static_cast<double>(std::max<std::int64_t>(0, s_.boxes - state.boxes_down));
-    const double lost =
-        1 - boxes / all + static_cast<double>(state.drives_down) / static_cast<double>(drives());
-    const double reads = 1 + lost * std::max(0.0, reads_per_lost() - 1);
-
-    StoreLimits out = sound_limits(d_);
-    // The drives are the boxes' business: design.drives counts those of a box.
-    StoreDesign front = d_;
-    front.drives.bound = false;
-    out.read = read_ceilings(front, {cnodes, 0, cnodes});
-    out.read.push_back({"DBoxes", s_.box_read * (boxes / reads)});
-    out.write = write_ceilings(front, {cnodes, 0, cnodes});
-    out.write.push_back({"write buffer", s_.box_write * (boxes / s_.buffer_written)});
-    out.write_buffer = share_of(s_.box_buffer, boxes / s_.buffer_written);
-    out.drain = drain(boxes);
-    if (state.rebuilds > 0) {
-        std::vector<Ceiling> left = {out.read.back()};
-        take(left, rebuild() * (static_cast<double>(state.rebuilds) * reads_per_lost()));
-        out.read.back() = left.front();
-    }
-    if (state.write_buffer_full) out.write.push_back({"write buffer's drain", out.drain});
-    out.all_at(s_.metadata_per_s * cnodes);
-    // Stripes span all boxes.
-    if (state.boxes_down > (s_.box_ha ? 1 : 0) || cnodes == 0) {
-        stop(out);
-    }
-    return out;
-}
-
-StoreCapacity VastStore::capacity() const {
-    const Bytes raw = d_.drives.capacity * drives();
-    return {raw, share_of(raw, static_cast<double>(s_.data) / stripe()),
-            fmt::format("raw x {}/{}", s_.data, s_.data + s_.parity)};
-}
-
-Protection VastStore::protection() const {
-    Protection p;
-    p.servers = d_.servers;
-    p.servers_lost_max = d_.servers - 1;
-    p.boxes = s_.boxes;
-    p.boxes_lost_max = s_.box_ha ? 1 : 0;
-    p.groups = 1;
-    p.group_drives = drives();
-    p.stripe_drives = s_.data + s_.parity;
-    p.drives_lost_max = s_.parity;
-    p.drive_capacity = d_.drives.capacity;
-    p.rebuild = rebuild();
-    p.rebuild_reads = reads_per_lost();
-    p.rebuild_over_all = true;
-    return p;
-}
 
 void check_boxes(Section& own, const VastStore::Spec& spec, int model, std::int64_t ha_min) {
     if (!spec.box_ha || spec.boxes >= ha_min) return;

@@ -406,8 +406,72 @@ void add_world(Exposition& out, const Scenario& s, const ReplicaResult& result) 
 // simulated: it has the first that are free.
 class WorldGpus {
   public:
-    WorldGpus(const Scenario& s, const ReplicaTrace& record);
-    void add(Exposition& out) const;
+    WorldGpus(const Scenario& s, const ReplicaTrace& record) : s_(s) {
+        std::vector<std::size_t> first;  // card of each node
+        const std::vector<NodeGroup>& groups = s.world->spec.groups;
+        for (std::size_t g = 0; g < groups.size(); ++g) {
+            for (std::int64_t n = 0; n < groups[g].nodes; ++n) {
+                const auto node = std::ssize(first);
+                first.push_back(cards_.size());
+                for (std::int64_t i = 0; i < groups[g].gpus_per_node; ++i) {
+                    cards_.push_back({node, i, g, {}});
+                }
+            }
+        }
+        for (const JobHold& hold : record.holds) {
+            for (const NodeShare& share : hold.gpus) {
+                std::size_t card = first[share.node];
+                for (std::int64_t left = share.gpus; left > 0; ++card) {
+                    RY_CHECK(card < cards_.size() && cards_[card].node == share.node);
+                    std::vector<Hold>& holds = cards_[card].holds;
+                    if (!holds.empty() && holds.back().until > hold.from) continue;
+                    holds.push_back({hold.from, hold.until, hold.kind});
+                    --left;
+                }
+            }
+        }
+    }
+
+    void add(Exposition& out) const {
+        const WorldScenario& world = *s_.world;
+        const auto step_of = [&](std::size_t kind) -> const StepTime* {
+            return world.models[kind] ? &world.models[kind]->job.step : nullptr;
+        };
+        const auto active = [&](std::size_t, std::size_t kind) {
+            const StepTime* step = step_of(kind);
+            const double length = step ? seconds(step->duration()) : 0;
+            return length > 0 ? 1 - seconds(step->data_wait) / length : 1.0;
+        };
+        const auto none = [](std::size_t) { return 0.0; };
+        out.add_gpus(
+            "DCGM_FI_DEV_GPU_UTIL", "percent", "GPU utilization (in %).",
+            series([&](std::size_t g, std::size_t k) { return 100 * active(g, k); }, none));
+        out.add_gpus("DCGM_FI_PROF_GR_ENGINE_ACTIVE", "percentunit",
+                     "Ratio of time the graphics engine is active.", series(active, none));
+        const std::vector<std::vector<NodeDraw>>& draws = world.power.draws;
+        out.add_gpus(
+            "DCGM_FI_DEV_POWER_USAGE", "watt", "Power draw (in W).",
+            series([&](std::size_t g, std::size_t k) { return draws[g][k].gpu_mean.value; },
+                   [&](std::size_t g) { return draws[g][0].node.gpu.at(Activity::idle).value; }));
+        const bool modelled = std::ranges::all_of(world.models, [](const auto& model) {
+            return model && !model->memory.empty() && model->job.step.model_flops > 0;
+        });
+        if (!modelled) return;
+        const auto used = [&](std::size_t, std::size_t kind) {
+            return total_bytes(world.models[kind]->memory) / (1024 * 1024);
+        };
+        out.add_gpus("DCGM_FI_DEV_FB_USED", "mbytes", "Framebuffer memory used (in MiB).",
+                     series(used, none));
+        const auto share = [&](std::size_t, std::size_t kind) {
+            const Scenario& model = *world.models[kind];
+            return model.job.step.model_flops /
+                   (model.peak_flops() * seconds(model.job.step.duration()));
+        };
+        out.add_gpus("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "percentunit",
+                     "Ratio of cycles the tensor (HMMA) pipe is active: here the MFU, without "
+                     "recomputation.",
+                     series(share, none));
+    }
 
   private:
     struct Hold {
@@ -423,92 +487,23 @@ class WorldGpus {
     };
     // A series for each GPU: busy(group, kind) while a job of that kind runs there, else idle(group).
     template <class Busy, class Idle>
-    std::vector<Series> series(Busy busy, Idle idle) const;
+    std::vector<Series> series(Busy busy, Idle idle) const {
+        std::vector<Series> out;
+        for (const Card& card : cards_) {
+            Steps steps = {{Instant{}, idle(card.group)}};
+            for (const Hold& hold : card.holds) {
+                steps[hold.from] = busy(card.group, hold.kind);
+                steps[hold.until] = idle(card.group);
+            }
+            out.push_back({gpu_labels(card.node, card.place, s_.world->nodes[card.group].gpu.name),
+                           std::move(steps)});
+        }
+        return out;
+    }
 
     const Scenario& s_;
     std::vector<Card> cards_;
 };
-
-WorldGpus::WorldGpus(const Scenario& s, const ReplicaTrace& record) : s_(s) {
-    std::vector<std::size_t> first;  // card of each node
-    const std::vector<NodeGroup>& groups = s.world->spec.groups;
-    for (std::size_t g = 0; g < groups.size(); ++g) {
-        for (std::int64_t n = 0; n < groups[g].nodes; ++n) {
-            const auto node = std::ssize(first);
-            first.push_back(cards_.size());
-            for (std::int64_t i = 0; i < groups[g].gpus_per_node; ++i) {
-                cards_.push_back({node, i, g, {}});
-            }
-        }
-    }
-    for (const JobHold& hold : record.holds) {
-        for (const NodeShare& share : hold.gpus) {
-            std::size_t card = first[share.node];
-            for (std::int64_t left = share.gpus; left > 0; ++card) {
-                RY_CHECK(card < cards_.size() && cards_[card].node == share.node);
-                std::vector<Hold>& holds = cards_[card].holds;
-                if (!holds.empty() && holds.back().until > hold.from) continue;
-                holds.push_back({hold.from, hold.until, hold.kind});
-                --left;
-            }
-        }
-    }
-}
-
-template <class Busy, class Idle>
-std::vector<Series> WorldGpus::series(Busy busy, Idle idle) const {
-    std::vector<Series> out;
-    for (const Card& card : cards_) {
-        Steps steps = {{Instant{}, idle(card.group)}};
-        for (const Hold& hold : card.holds) {
-            steps[hold.from] = busy(card.group, hold.kind);
-            steps[hold.until] = idle(card.group);
-        }
-        out.push_back({gpu_labels(card.node, card.place, s_.world->nodes[card.group].gpu.name),
-                       std::move(steps)});
-    }
-    return out;
-}
-
-void WorldGpus::add(Exposition& out) const {
-    const WorldScenario& world = *s_.world;
-    const auto step_of = [&](std::size_t kind) -> const StepTime* {
-        return world.models[kind] ? &world.models[kind]->job.step : nullptr;
-    };
-    const auto active = [&](std::size_t, std::size_t kind) {
-        const StepTime* step = step_of(kind);
-        const double length = step ? seconds(step->duration()) : 0;
-        return length > 0 ? 1 - seconds(step->data_wait) / length : 1.0;
-    };
-    const auto none = [](std::size_t) { return 0.0; };
-    out.add_gpus("DCGM_FI_DEV_GPU_UTIL", "percent", "GPU utilization (in %).",
-                 series([&](std::size_t g, std::size_t k) { return 100 * active(g, k); }, none));
-    out.add_gpus("DCGM_FI_PROF_GR_ENGINE_ACTIVE", "percentunit",
-                 "Ratio of time the graphics engine is active.", series(active, none));
-    const std::vector<std::vector<NodeDraw>>& draws = world.power.draws;
-    out.add_gpus(
-        "DCGM_FI_DEV_POWER_USAGE", "watt", "Power draw (in W).",
-        series([&](std::size_t g, std::size_t k) { return draws[g][k].gpu_mean.value; },
-               [&](std::size_t g) { return draws[g][0].node.gpu.at(Activity::idle).value; }));
-    const bool modelled = std::ranges::all_of(world.models, [](const auto& model) {
-        return model && !model->memory.empty() && model->job.step.model_flops > 0;
-    });
-    if (!modelled) return;
-    const auto used = [&](std::size_t, std::size_t kind) {
-        return total_bytes(world.models[kind]->memory) / (1024 * 1024);
-    };
-    out.add_gpus("DCGM_FI_DEV_FB_USED", "mbytes", "Framebuffer memory used (in MiB).",
-                 series(used, none));
-    const auto share = [&](std::size_t, std::size_t kind) {
-        const Scenario& model = *world.models[kind];
-        return model.job.step.model_flops /
-               (model.peak_flops() * seconds(model.job.step.duration()));
-    };
-    out.add_gpus("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "percentunit",
-                 "Ratio of cycles the tensor (HMMA) pipe is active: here the MFU, without "
-                 "recomputation.",
-                 series(share, none));
-}
 
 // Known when all is over: counted there.
 void add_ledger(Exposition& out, const ReplicaResult& result) {

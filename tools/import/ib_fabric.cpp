@@ -48,11 +48,82 @@ class Reader {
   public:
     Reader(const std::string& file, Diagnostics& diagnostics)
         : file_(file), diagnostics_(diagnostics) {}
-    IbFabric read(const std::vector<FileLine>& lines);
+    IbFabric read(const std::vector<FileLine>& lines) {
+        for (const FileLine& line : lines) {
+            const std::string_view text = trimmed(line.text);
+            if (text.empty() || text.starts_with('#')) continue;
+            if (text.starts_with("devid=")) device_ = text.substr(6);
+            if (text.starts_with("Switch") || text.starts_with("Ca\t") || text.starts_with("Ca ") ||
+                text.starts_with("Rt")) {
+                begin(line);
+            } else if (text.starts_with('[') && node_ != nullptr) {
+                add_port(line);
+            } else if ((text.starts_with("CA ") || text.starts_with("SW ")) &&
+                       text.find(" 0x") != text.npos) {
+                diagnostics_.error(
+                    file_, {line.number, 1}, "", "the list of ports that -p prints",
+                    "give what ibnetdiscover prints without -p: it says which ports are whose");
+                break;
+            } else if (text.starts_with("<") || text.starts_with(">")) {
+                diagnostics_.error(file_, {line.number, 1}, "",
+                                   "a difference (--diff), not a fabric");
+                break;
+            }
+            if (diagnostics_.errors().size() > 20) break;
+        }
+        return std::move(fabric_);
+    }
 
   private:
-    void begin(const FileLine& line);
-    void add_port(const FileLine& line);
+    void begin(const FileLine& line) {
+        std::size_t at = 0;
+        IbNode node;
+        node.id = quoted(line.text, at);
+        const std::size_t hash = line.text.find('#', at);
+        std::size_t from = hash == std::string::npos ? line.text.size() : hash;
+        node.description = std::string(trimmed(quoted(line.text, from)));
+        node.device = device_;
+        node.line = line.number;
+        const std::vector<std::string> words = split_text(line.text, ' ');
+        if (words.size() > 1) node.ports = static_cast<int>(whole_value(words[1]).value_or(0));
+        if (node.id.size() < 3 || node.id[1] != '-') {
+            return diagnostics_.error(file_, {line.number, 1}, "",
+                                      "expected a GUID in quotes: cut off?");
+        }
+        const auto [place, fresh] = fabric_.emplace(node.id, node);
+        if (!fresh) {
+            return diagnostics_.error(
+                file_, {line.number, 1}, node.id,
+                fmt::format("is there twice, first in line {}", place->second.line),
+                "two scans in one file? Give one");
+        }
+        node_ = &place->second;
+    }
+
+    void add_port(const FileLine& line) {
+        IbPort port;
+        port.line = line.number;
+        port.port = bracketed(line.text, 0);
+        std::size_t at = 0;
+        port.peer = quoted(line.text, at);
+        port.peer_port = bracketed(line.text, at);
+        const std::vector<std::string> words = split_text(line.text, ' ');
+        for (auto word = words.rbegin(); word != words.rend() && port.gbps == 0; ++word) {
+            port.gbps = gbps_of(*word);
+            if (word->find('"') != std::string::npos) break;
+        }
+        if (port.port == 0 || port.peer.size() < 3 || port.peer_port == 0) {
+            return diagnostics_.error(file_, {line.number, 1}, node_->id,
+                                      "expected [port] \"PEER\"[port]: cut off?");
+        }
+        if (port.gbps == 0) {
+            return diagnostics_.error(
+                file_, {line.number, 1}, node_->id,
+                "no width and speed such as 4xNDR: newer than the tool that wrote this?",
+                "scan with newer infiniband-diags");
+        }
+        node_->links.push_back(std::move(port));
+    }
 
     const std::string& file_;
     Diagnostics& diagnostics_;
@@ -60,81 +131,6 @@ class Reader {
     IbNode* node_ = nullptr;
     std::string device_;
 };
-
-void Reader::begin(const FileLine& line) {
-    std::size_t at = 0;
-    IbNode node;
-    node.id = quoted(line.text, at);
-    const std::size_t hash = line.text.find('#', at);
-    std::size_t from = hash == std::string::npos ? line.text.size() : hash;
-    node.description = std::string(trimmed(quoted(line.text, from)));
-    node.device = device_;
-    node.line = line.number;
-    const std::vector<std::string> words = split_text(line.text, ' ');
-    if (words.size() > 1) node.ports = static_cast<int>(whole_value(words[1]).value_or(0));
-    if (node.id.size() < 3 || node.id[1] != '-') {
-        return diagnostics_.error(file_, {line.number, 1}, "",
-                                  "expected a GUID in quotes: cut off?");
-    }
-    const auto [place, fresh] = fabric_.emplace(node.id, node);
-    if (!fresh) {
-        return diagnostics_.error(
-            file_, {line.number, 1}, node.id,
-            fmt::format("is there twice, first in line {}", place->second.line),
-            "two scans in one file? Give one");
-    }
-    node_ = &place->second;
-}
-
-void Reader::add_port(const FileLine& line) {
-    IbPort port;
-    port.line = line.number;
-    port.port = bracketed(line.text, 0);
-    std::size_t at = 0;
-    port.peer = quoted(line.text, at);
-    port.peer_port = bracketed(line.text, at);
-    const std::vector<std::string> words = split_text(line.text, ' ');
-    for (auto word = words.rbegin(); word != words.rend() && port.gbps == 0; ++word) {
-        port.gbps = gbps_of(*word);
-        if (word->find('"') != std::string::npos) break;
-    }
-    if (port.port == 0 || port.peer.size() < 3 || port.peer_port == 0) {
-        return diagnostics_.error(file_, {line.number, 1}, node_->id,
-                                  "expected [port] \"PEER\"[port]: cut off?");
-    }
-    if (port.gbps == 0) {
-        return diagnostics_.error(
-            file_, {line.number, 1}, node_->id,
-            "no width and speed such as 4xNDR: newer than the tool that wrote this?",
-            "scan with newer infiniband-diags");
-    }
-    node_->links.push_back(std::move(port));
-}
-
-IbFabric Reader::read(const std::vector<FileLine>& lines) {
-    for (const FileLine& line : lines) {
-        const std::string_view text = trimmed(line.text);
-        if (text.empty() || text.starts_with('#')) continue;
-        if (text.starts_with("devid=")) device_ = text.substr(6);
-        if (text.starts_with("Switch") || text.starts_with("Ca\t") || text.starts_with("Ca ") ||
-            text.starts_with("Rt")) {
-            begin(line);
-        } else if (text.starts_with('[') && node_ != nullptr) {
-            add_port(line);
-        } else if ((text.starts_with("CA ") || text.starts_with("SW ")) &&
-                   text.find(" 0x") != text.npos) {
-            diagnostics_.error(
-                file_, {line.number, 1}, "", "the list of ports that -p prints",
-                "give what ibnetdiscover prints without -p: it says which ports are whose");
-            break;
-        } else if (text.starts_with("<") || text.starts_with(">")) {
-            diagnostics_.error(file_, {line.number, 1}, "", "a difference (--diff), not a fabric");
-            break;
-        }
-        if (diagnostics_.errors().size() > 20) break;
-    }
-    return std::move(fabric_);
-}
 
 }  // namespace
 

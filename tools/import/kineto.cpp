@@ -111,8 +111,35 @@ class EventReader : public nlohmann::json_sax<nlohmann::json> {
         if (key_ == "pid" && std::abs(v) < 1e15) event_.process = std::llround(v);
         return true;
     }
-    void take();
-    void take_step(bool on_gpu, std::int64_t from);
+    void take() {
+        ++events_;
+        if (event_.phase != "X") return;
+        const std::string& what = event_.category;
+        const bool step = what == "user_annotation" || what == "gpu_user_annotation";
+        if (what != "kernel" && !step) return;
+        constexpr double far = 9e15;  // us; since 1970 it is 1.8e15
+        if (!(std::abs(event_.ts) < far) || !(event_.dur >= 0 && event_.dur < far)) {
+            if (out_.bad++ == 0) {
+                out_.first_bad = fmt::format("traceEvents[{}]: {} from {} us for {} us",
+                                             events_ - 1, event_.name, event_.ts, event_.dur);
+            }
+            return;
+        }
+        const std::int64_t from = std::llround(1e3 * event_.ts);
+        if (step) return take_step(what == "gpu_user_annotation", from);
+        const bool talks = communicates(event_.name);
+        auto& spans = talks ? out_.communication : out_.compute;
+        spans[event_.process].push_back({from, from + std::llround(1e3 * event_.dur)});
+        // The name up to its first bracket: ncclDevKernel_AllReduce_Sum_bf16_RING_LL.
+        if (talks) ++out_.collectives[event_.name.substr(0, event_.name.find('('))];
+    }
+
+    void take_step(bool on_gpu, std::int64_t from) {
+        constexpr std::string_view prefix = "ProfilerStep#";
+        if (!event_.name.starts_with(prefix)) return;
+        const auto number = whole_value(std::string_view(event_.name).substr(prefix.size()));
+        if (number) (on_gpu ? out_.gpu_steps : out_.steps).try_emplace(*number, from);
+    }
 
     RankTrace& out_;
     std::string key_, wrong_;
@@ -122,36 +149,6 @@ class EventReader : public nlohmann::json_sax<nlohmann::json> {
     Event event_;
     std::int64_t events_ = 0;
 };
-
-void EventReader::take() {
-    ++events_;
-    if (event_.phase != "X") return;
-    const std::string& what = event_.category;
-    const bool step = what == "user_annotation" || what == "gpu_user_annotation";
-    if (what != "kernel" && !step) return;
-    constexpr double far = 9e15;  // us; since 1970 it is 1.8e15
-    if (!(std::abs(event_.ts) < far) || !(event_.dur >= 0 && event_.dur < far)) {
-        if (out_.bad++ == 0) {
-            out_.first_bad = fmt::format("traceEvents[{}]: {} from {} us for {} us", events_ - 1,
-                                         event_.name, event_.ts, event_.dur);
-        }
-        return;
-    }
-    const std::int64_t from = std::llround(1e3 * event_.ts);
-    if (step) return take_step(what == "gpu_user_annotation", from);
-    const bool talks = communicates(event_.name);
-    auto& spans = talks ? out_.communication : out_.compute;
-    spans[event_.process].push_back({from, from + std::llround(1e3 * event_.dur)});
-    // The name up to its first bracket: ncclDevKernel_AllReduce_Sum_bf16_RING_LL.
-    if (talks) ++out_.collectives[event_.name.substr(0, event_.name.find('('))];
-}
-
-void EventReader::take_step(bool on_gpu, std::int64_t from) {
-    constexpr std::string_view prefix = "ProfilerStep#";
-    if (!event_.name.starts_with(prefix)) return;
-    const auto number = whole_value(std::string_view(event_.name).substr(prefix.size()));
-    if (number) (on_gpu ? out_.gpu_steps : out_.steps).try_emplace(*number, from);
-}
 
 // Plain text comes through as it is. Throws ScenarioError.
 std::string inflated(const std::string& path) {

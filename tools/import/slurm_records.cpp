@@ -18,83 +18,80 @@ constexpr int includes_max = 8;
 class RecordReader {
   public:
     explicit RecordReader(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
-    void read(const std::string& path, int depth);
+    void read(const std::string& path, int depth) {
+        std::string joined;
+        int first = 0;
+        for (const FileLine& line : read_lines(path, diagnostics_)) {
+            if (joined.empty()) first = line.number;
+            joined += line.text.substr(0, line.text.find('#'));
+            if (joined.ends_with('\\')) {
+                joined.pop_back();
+                continue;
+            }
+            const std::string_view text = trimmed(joined);
+            if (lower_case(text.substr(0, 8)) == "include ") {
+                include(path, first, trimmed(text.substr(8)), depth);
+            } else if (!text.empty()) {
+                add(path, first, text);
+            }
+            joined.clear();
+        }
+        if (!joined.empty()) {
+            diagnostics_.error(path, {first, 1}, "", "a line that goes on (\\), but the file ends",
+                               "is the file whole?");
+        }
+    }
+
     std::vector<SlurmRecord> records;
 
   private:
-    void include(const std::string& from, int line, std::string_view name, int depth);
-    void add(const std::string& path, int line, std::string_view text);
+    void include(const std::string& from, int line, std::string_view name, int depth) {
+        const std::filesystem::path path = std::filesystem::path(from).parent_path() / name;
+        std::error_code ignored;
+        if (depth >= includes_max) {
+            return diagnostics_.error(from, {line, 1}, "Include", "files that include each other");
+        }
+        if (!std::filesystem::is_regular_file(path, ignored)) {
+            return diagnostics_.error(
+                from, {line, 1}, "Include",
+                fmt::format("there is no file {}", visible(path.string())),
+                "put it beside this one, or write what it holds in its place");
+        }
+        read(path.string(), depth + 1);
+    }
+
+    void add(const std::string& path, int line, std::string_view text) {
+        SlurmRecord record{path, line, {}, {}};
+        for (std::size_t at = 0; at < text.size();) {
+            at = text.find_first_not_of(" \t", at);
+            if (at == std::string_view::npos) break;
+            const std::size_t equals = text.find('=', at);
+            const std::size_t blank = std::min(text.find_first_of(" \t", at), text.size());
+            // Blanks beside the sign are allowed.
+            if (equals == std::string_view::npos || text.find_first_not_of(" \t", blank) < equals) {
+                return diagnostics_.error(
+                    path, {line, static_cast<int>(at) + 1}, "",
+                    fmt::format("expected Key=Value, found '{}'", text.substr(at, blank - at)),
+                    "a value with blanks needs quotes");
+            }
+            const std::string key = lower_case(trimmed(text.substr(at, equals - at)));
+            std::size_t from = std::min(text.find_first_not_of(" \t", equals + 1), text.size());
+            std::size_t to = std::min(text.find_first_of(" \t", from), text.size());
+            if (from < text.size() && text[from] == '"') {
+                to = text.find('"', ++from);
+                if (to == std::string_view::npos) {
+                    return diagnostics_.error(path, {line, static_cast<int>(from)}, key,
+                                              "a quote that is not closed");
+                }
+            }
+            record.keys.emplace_back(key, text.substr(from, to - from));
+            at = to + 1;
+        }
+        records.push_back(std::move(record));
+    }
 
     Diagnostics& diagnostics_;
 };
-
-void RecordReader::read(const std::string& path, int depth) {
-    std::string joined;
-    int first = 0;
-    for (const FileLine& line : read_lines(path, diagnostics_)) {
-        if (joined.empty()) first = line.number;
-        joined += line.text.substr(0, line.text.find('#'));
-        if (joined.ends_with('\\')) {
-            joined.pop_back();
-            continue;
-        }
-        const std::string_view text = trimmed(joined);
-        if (lower_case(text.substr(0, 8)) == "include ") {
-            include(path, first, trimmed(text.substr(8)), depth);
-        } else if (!text.empty()) {
-            add(path, first, text);
-        }
-        joined.clear();
-    }
-    if (!joined.empty()) {
-        diagnostics_.error(path, {first, 1}, "", "a line that goes on (\\), but the file ends",
-                           "is the file whole?");
-    }
-}
-
-void RecordReader::include(const std::string& from, int line, std::string_view name, int depth) {
-    const std::filesystem::path path = std::filesystem::path(from).parent_path() / name;
-    std::error_code ignored;
-    if (depth >= includes_max) {
-        return diagnostics_.error(from, {line, 1}, "Include", "files that include each other");
-    }
-    if (!std::filesystem::is_regular_file(path, ignored)) {
-        return diagnostics_.error(from, {line, 1}, "Include",
-                                  fmt::format("there is no file {}", visible(path.string())),
-                                  "put it beside this one, or write what it holds in its place");
-    }
-    read(path.string(), depth + 1);
-}
-
-void RecordReader::add(const std::string& path, int line, std::string_view text) {
-    SlurmRecord record{path, line, {}, {}};
-    for (std::size_t at = 0; at < text.size();) {
-        at = text.find_first_not_of(" \t", at);
-        if (at == std::string_view::npos) break;
-        const std::size_t equals = text.find('=', at);
-        const std::size_t blank = std::min(text.find_first_of(" \t", at), text.size());
-        // Blanks beside the sign are allowed.
-        if (equals == std::string_view::npos || text.find_first_not_of(" \t", blank) < equals) {
-            return diagnostics_.error(
-                path, {line, static_cast<int>(at) + 1}, "",
-                fmt::format("expected Key=Value, found '{}'", text.substr(at, blank - at)),
-                "a value with blanks needs quotes");
-        }
-        const std::string key = lower_case(trimmed(text.substr(at, equals - at)));
-        std::size_t from = std::min(text.find_first_not_of(" \t", equals + 1), text.size());
-        std::size_t to = std::min(text.find_first_of(" \t", from), text.size());
-        if (from < text.size() && text[from] == '"') {
-            to = text.find('"', ++from);
-            if (to == std::string_view::npos) {
-                return diagnostics_.error(path, {line, static_cast<int>(from)}, key,
-                                          "a quote that is not closed");
-            }
-        }
-        record.keys.emplace_back(key, text.substr(from, to - from));
-        at = to + 1;
-    }
-    records.push_back(std::move(record));
-}
 
 // The numbers of "0-3,7,010-012", as wide as they are written.
 bool add_range(std::string_view range, std::vector<std::string>& out) {

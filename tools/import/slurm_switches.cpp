@@ -95,11 +95,71 @@ class TopologyYaml {
     TopologyYaml(const std::string& file, SlurmCluster& cluster, ImportedPart& part,
                  Diagnostics& diagnostics)
         : file_(file), cluster_(cluster), part_(part), diagnostics_(diagnostics) {}
-    void read();
+    void read() {
+        read_lines(file_, diagnostics_);  // refuses templates
+        const Document document = parse_yaml(read_file(file_), file_, diagnostics_);
+        if (!diagnostics_.ok()) return;
+        const Value* topology = chosen(document);
+        if (topology == nullptr) return;
+        const Value* tree = topology->find("tree");
+        const Value* block = topology->find("block");
+        const Value* list = tree != nullptr    ? tree->find("switches")
+                            : block != nullptr ? block->find("blocks")
+                                               : nullptr;
+        if (list == nullptr) {
+            return part_.note("{}:{}: neither a tree nor blocks: no leaves are imported.", file_,
+                              topology->at.line);
+        }
+        cluster_.blocks = block != nullptr;
+        read_list(*list, block != nullptr ? "block" : "switch");
+    }
 
   private:
-    const Value* chosen(const Document& document);
-    void read_list(const Value& list, const char* name);
+    const Value* chosen(const Document& document) {
+        const Value& root = document.root;
+        if (root.kind != Value::Kind::array) {
+            const bool model = root.find("switches") != nullptr && root.find("blocks") != nullptr;
+            error(root, "",
+                  model ? "a model of topograph, not Slurm's topology.yaml"
+                        : "not Slurm's topology.yaml, which is a list of topologies",
+                  model ? "give the topology.conf or topology.yaml that topograph writes" : "");
+            return nullptr;
+        }
+        const Value* out = nullptr;
+        for (const Value& one : root.items) {
+            const Value* is_default = one.find("cluster_default");
+            if (one.find("topology") == nullptr) {
+                error(one, "topology", "is missing: the topology's name");
+                return nullptr;
+            }
+            if (out == nullptr || (is_default != nullptr && is_default->integer == 1)) out = &one;
+        }
+        if (out == nullptr) error(root, "", "there is no topology in it");
+        return out;
+    }
+
+    void read_list(const Value& list, const char* name) {
+        std::vector<LogicalSwitch> switches;
+        for (const Value& one : list.items) {
+            const Value* called = one.find(name);
+            const Value* nodes = one.find("nodes");
+            const Value* children = one.find("children");
+            if (called == nullptr) return error(one, name, "is missing: what it is called");
+            LogicalSwitch s{
+                {called->kind == Value::Kind::string ? called->text
+                                                     : fmt::format("{}", called->integer),
+                 fmt::format("{}:{}", file_, one.at.line),
+                 {},
+                 file_,
+                 one.at.line},
+                {}};
+            if (nodes != nullptr) expand_into(nodes->text, s.leaf, s.leaf.nodes, diagnostics_);
+            if (children != nullptr) expand_into(children->text, s.leaf, s.children, diagnostics_);
+            switches.push_back(std::move(s));
+        }
+        take_leaves(switches, cluster_, part_, diagnostics_);
+    }
+
     void error(const Value& at, const std::string& key, std::string message,
                std::string help = {}) {
         diagnostics_.error(file_, at.at, key, std::move(message), std::move(help));
@@ -110,69 +170,6 @@ class TopologyYaml {
     ImportedPart& part_;
     Diagnostics& diagnostics_;
 };
-
-const Value* TopologyYaml::chosen(const Document& document) {
-    const Value& root = document.root;
-    if (root.kind != Value::Kind::array) {
-        const bool model = root.find("switches") != nullptr && root.find("blocks") != nullptr;
-        error(root, "",
-              model ? "a model of topograph, not Slurm's topology.yaml"
-                    : "not Slurm's topology.yaml, which is a list of topologies",
-              model ? "give the topology.conf or topology.yaml that topograph writes" : "");
-        return nullptr;
-    }
-    const Value* out = nullptr;
-    for (const Value& one : root.items) {
-        const Value* is_default = one.find("cluster_default");
-        if (one.find("topology") == nullptr) {
-            error(one, "topology", "is missing: the topology's name");
-            return nullptr;
-        }
-        if (out == nullptr || (is_default != nullptr && is_default->integer == 1)) out = &one;
-    }
-    if (out == nullptr) error(root, "", "there is no topology in it");
-    return out;
-}
-
-void TopologyYaml::read_list(const Value& list, const char* name) {
-    std::vector<LogicalSwitch> switches;
-    for (const Value& one : list.items) {
-        const Value* called = one.find(name);
-        const Value* nodes = one.find("nodes");
-        const Value* children = one.find("children");
-        if (called == nullptr) return error(one, name, "is missing: what it is called");
-        LogicalSwitch s{{called->kind == Value::Kind::string ? called->text
-                                                             : fmt::format("{}", called->integer),
-                         fmt::format("{}:{}", file_, one.at.line),
-                         {},
-                         file_,
-                         one.at.line},
-                        {}};
-        if (nodes != nullptr) expand_into(nodes->text, s.leaf, s.leaf.nodes, diagnostics_);
-        if (children != nullptr) expand_into(children->text, s.leaf, s.children, diagnostics_);
-        switches.push_back(std::move(s));
-    }
-    take_leaves(switches, cluster_, part_, diagnostics_);
-}
-
-void TopologyYaml::read() {
-    read_lines(file_, diagnostics_);  // refuses templates
-    const Document document = parse_yaml(read_file(file_), file_, diagnostics_);
-    if (!diagnostics_.ok()) return;
-    const Value* topology = chosen(document);
-    if (topology == nullptr) return;
-    const Value* tree = topology->find("tree");
-    const Value* block = topology->find("block");
-    const Value* list = tree != nullptr    ? tree->find("switches")
-                        : block != nullptr ? block->find("blocks")
-                                           : nullptr;
-    if (list == nullptr) {
-        return part_.note("{}:{}: neither a tree nor blocks: no leaves are imported.", file_,
-                          topology->at.line);
-    }
-    cluster_.blocks = block != nullptr;
-    read_list(*list, block != nullptr ? "block" : "switch");
-}
 
 }  // namespace
 

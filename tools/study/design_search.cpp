@@ -41,13 +41,66 @@ class Stage {
 
     // The point of a design with these settings.
     std::int64_t add(const std::vector<std::string>& settings, std::int64_t position,
-                     const std::string& label);
+                     const std::string& label) {
+        const PointKey key = keys_.of(reader_.document(settings));
+        const std::int64_t point =
+            db_.point({q_.file, q_.text, settings, key, q_.title + ": " + label, result_version()});
+        db_.attach(run_, position, point, label);
+        known_[point] = {key.text, settings};
+        return point;
+    }
+
     // So many replicas of each; false: interrupted.
     bool run(const std::vector<std::int64_t>& points, std::int64_t replicas,
-             const std::string& what);
+             const std::string& what) {
+        std::vector<SweepPoint> to_do;
+        for (const std::int64_t point : points) {
+            const Known& known = known_.at(point);
+            const StoredPoint stored = db_.stored_point(known.key, "");
+            const bool over =
+                stored.status == "impossible" || (stored.status == "stuck" && stored.replicas == 0);
+            if (over || stored.replicas >= replicas) continue;
+            to_do.push_back({point, known.key, known.settings, stored.described});
+        }
+        db_.commit();
+        const auto total = static_cast<std::int64_t>(to_do.size());
+        StoppingRule rule;
+        rule.replicas_min = rule.replicas_max = replicas;
+        SweepOptions sweep;
+        sweep.scenario_text = q_.text;
+        sweep.scenario_file = q_.file;
+        sweep.rule = rule;
+        sweep.threads = options_.threads;
+        sweep.cancelled = options_.cancelled;
+        sweep.progress = [&](std::int64_t done) {
+            if (options_.progress) options_.progress(what, done, total);
+        };
+        if (total > 0 && options_.run) {
+            options_.run(std::move(to_do), sweep);
+        } else if (total > 0) {
+            run_points(std::move(to_do), sweep, db_);
+        }
+        return options_.cancelled == nullptr || !*options_.cancelled;
+    }
+
     // The first so many replicas of a point.
-    std::vector<StoredReplica> read(std::int64_t point, std::int64_t replicas);
-    std::string problem(std::int64_t point);
+    std::vector<StoredReplica> read(std::int64_t point, std::int64_t replicas) {
+        std::vector<StoredReplica> out;
+        db_.each_replica(point, [&](StoredReplica replica) {
+            const bool next = replica.index == static_cast<std::int64_t>(out.size());
+            if (next && replica.index < replicas) out.push_back(std::move(replica));
+        });
+        return out;
+    }
+
+    std::string problem(std::int64_t point) {
+        std::string out;
+        db_.database().query(
+            "SELECT status || ': ' || coalesce(problem, '') FROM points WHERE point = ? AND status "
+            "NOT IN ('complete', 'open')",
+            [&](const Row& row) { out = row.text(0); }, point);
+        return out;
+    }
 
   private:
     struct Known {
@@ -62,66 +115,6 @@ class Stage {
     PointKeys keys_;
     std::map<std::int64_t, Known> known_;
 };
-
-std::int64_t Stage::add(const std::vector<std::string>& settings, std::int64_t position,
-                        const std::string& label) {
-    const PointKey key = keys_.of(reader_.document(settings));
-    const std::int64_t point =
-        db_.point({q_.file, q_.text, settings, key, q_.title + ": " + label, result_version()});
-    db_.attach(run_, position, point, label);
-    known_[point] = {key.text, settings};
-    return point;
-}
-
-bool Stage::run(const std::vector<std::int64_t>& points, std::int64_t replicas,
-                const std::string& what) {
-    std::vector<SweepPoint> to_do;
-    for (const std::int64_t point : points) {
-        const Known& known = known_.at(point);
-        const StoredPoint stored = db_.stored_point(known.key, "");
-        const bool over =
-            stored.status == "impossible" || (stored.status == "stuck" && stored.replicas == 0);
-        if (over || stored.replicas >= replicas) continue;
-        to_do.push_back({point, known.key, known.settings, stored.described});
-    }
-    db_.commit();
-    const auto total = static_cast<std::int64_t>(to_do.size());
-    StoppingRule rule;
-    rule.replicas_min = rule.replicas_max = replicas;
-    SweepOptions sweep;
-    sweep.scenario_text = q_.text;
-    sweep.scenario_file = q_.file;
-    sweep.rule = rule;
-    sweep.threads = options_.threads;
-    sweep.cancelled = options_.cancelled;
-    sweep.progress = [&](std::int64_t done) {
-        if (options_.progress) options_.progress(what, done, total);
-    };
-    if (total > 0 && options_.run) {
-        options_.run(std::move(to_do), sweep);
-    } else if (total > 0) {
-        run_points(std::move(to_do), sweep, db_);
-    }
-    return options_.cancelled == nullptr || !*options_.cancelled;
-}
-
-std::vector<StoredReplica> Stage::read(std::int64_t point, std::int64_t replicas) {
-    std::vector<StoredReplica> out;
-    db_.each_replica(point, [&](StoredReplica replica) {
-        const bool next = replica.index == static_cast<std::int64_t>(out.size());
-        if (next && replica.index < replicas) out.push_back(std::move(replica));
-    });
-    return out;
-}
-
-std::string Stage::problem(std::int64_t point) {
-    std::string out;
-    db_.database().query(
-        "SELECT status || ': ' || coalesce(problem, '') FROM points WHERE point = ? AND status "
-        "NOT IN ('complete', 'open')",
-        [&](const Row& row) { out = row.text(0); }, point);
-    return out;
-}
 
 class Searcher {
   public:

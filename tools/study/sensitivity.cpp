@@ -67,15 +67,95 @@ class Screening {
         trials_.metrics = {options.metric};
     }
 
-    Sensitivity run(const std::vector<UncertainInput>& inputs);
+    Sensitivity run(const std::vector<UncertainInput>& inputs) {
+        const std::optional<Trial> base = run_trials(trials_, {changes_})[0];
+        if (!base) throw Interrupted();
+        out_.base = base->summary(0);
+        out_.runs = 1;
+        try {
+            turn_one_by_one(inputs);
+            screen();
+            split_variance();
+        } catch (const Interrupted&) {
+            out_.interrupted = true;
+        }
+        return out_;
+    }
 
   private:
     // The metric's mean in each variant; not a number where there is no such design.
-    std::vector<double> means(const std::vector<ScenarioChanges>& variants);
-    ScenarioChanges at(const std::vector<double>& point) const;
-    void turn_one_by_one(const std::vector<UncertainInput>& inputs);
-    void screen();
-    void split_variance();
+    std::vector<double> means(const std::vector<ScenarioChanges>& variants) {
+        std::vector<double> out;
+        for (const std::optional<Trial>& trial : run_trials(trials_, variants)) {
+            if (!trial) throw Interrupted();
+            out.push_back(trial->possible() ? trial->summary(0).mean : nothing);
+        }
+        out_.runs += variants.size();
+        return out;
+    }
+
+    ScenarioChanges at(const std::vector<double>& point) const {
+        ScenarioChanges changed = changes_;
+        for (std::size_t i = 0; i < point.size(); ++i) out_.bars[i].input.set(changed, point[i]);
+        return changed;
+    }
+
+    void turn_one_by_one(const std::vector<UncertainInput>& inputs) {
+        std::vector<ScenarioChanges> variants;
+        for (const UncertainInput& input : inputs) {
+            for (const double share : {0.0, 1.0}) {
+                variants.push_back(changes_);
+                input.set(variants.back(), share);
+            }
+        }
+        const std::vector<double> found = means(variants);
+        const auto change = [&](double mean) -> std::optional<double> {
+            if (std::isnan(mean)) return std::nullopt;
+            return mean - out_.base.mean;
+        };
+        for (std::size_t i = 0; i < inputs.size(); ++i) {
+            out_.bars.push_back({inputs[i], change(found[2 * i]), change(found[2 * i + 1])});
+        }
+        constexpr double negligible = 1e-3;
+        double largest = 0;
+        for (const TornadoBar& bar : out_.bars) largest = std::max(largest, bar.largest());
+        const auto decides = [&](const TornadoBar& bar) {
+            if (!bar.low || !bar.high) return true;
+            return largest > 0 && bar.largest() >= negligible * largest;
+        };
+        std::ranges::stable_sort(out_.bars, [&](const TornadoBar& a, const TornadoBar& b) {
+            if (decides(a) != decides(b)) return decides(a);
+            return a.swing() > b.swing();
+        });
+        out_.deciding = static_cast<std::size_t>(std::ranges::count_if(out_.bars, decides));
+    }
+
+    void screen() {
+        if (options_.trajectories == 0 || out_.deciding == 0) return;
+        RandomStream random(seed_, 0, "sensitivity/morris");
+        const MorrisDesign design =
+            morris_design(out_.deciding, static_cast<std::size_t>(options_.trajectories), random);
+        std::vector<ScenarioChanges> variants;
+        for (const std::vector<double>& point : design.points) variants.push_back(at(point));
+        out_.effects = elementary_effects(design, means(variants));
+    }
+
+    void split_variance() {
+        if (options_.samples == 0 || out_.deciding == 0) return;
+        UnitPoints points = latin_hypercube(options_.samples, out_.deciding, seed_);
+        std::vector<ScenarioChanges> variants;
+        for (const std::vector<double>& point : points) variants.push_back(at(point));
+        std::vector<double> results = means(variants);
+        for (std::size_t i = 0; i < results.size(); ++i) {
+            if (std::isnan(results[i])) points[i].clear();
+        }
+        std::erase_if(points, [](const auto& point) { return point.empty(); });
+        std::erase_if(results, [](double result) { return std::isnan(result); });
+        out_.samples_possible = results.size();
+        if (results.size() < 2 * (out_.deciding + 1)) return;
+        RandomStream bootstrap(seed_, 0, "sensitivity/bootstrap");
+        out_.fit = first_order_indices(points, results, bootstrap);
+    }
 
     TrialOptions trials_;
     const ScenarioChanges& changes_;
@@ -83,94 +163,6 @@ class Screening {
     const SensitivityOptions& options_;
     Sensitivity out_;
 };
-
-std::vector<double> Screening::means(const std::vector<ScenarioChanges>& variants) {
-    std::vector<double> out;
-    for (const std::optional<Trial>& trial : run_trials(trials_, variants)) {
-        if (!trial) throw Interrupted();
-        out.push_back(trial->possible() ? trial->summary(0).mean : nothing);
-    }
-    out_.runs += variants.size();
-    return out;
-}
-
-ScenarioChanges Screening::at(const std::vector<double>& point) const {
-    ScenarioChanges changed = changes_;
-    for (std::size_t i = 0; i < point.size(); ++i) out_.bars[i].input.set(changed, point[i]);
-    return changed;
-}
-
-void Screening::turn_one_by_one(const std::vector<UncertainInput>& inputs) {
-    std::vector<ScenarioChanges> variants;
-    for (const UncertainInput& input : inputs) {
-        for (const double share : {0.0, 1.0}) {
-            variants.push_back(changes_);
-            input.set(variants.back(), share);
-        }
-    }
-    const std::vector<double> found = means(variants);
-    const auto change = [&](double mean) -> std::optional<double> {
-        if (std::isnan(mean)) return std::nullopt;
-        return mean - out_.base.mean;
-    };
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-        out_.bars.push_back({inputs[i], change(found[2 * i]), change(found[2 * i + 1])});
-    }
-    constexpr double negligible = 1e-3;
-    double largest = 0;
-    for (const TornadoBar& bar : out_.bars) largest = std::max(largest, bar.largest());
-    const auto decides = [&](const TornadoBar& bar) {
-        if (!bar.low || !bar.high) return true;
-        return largest > 0 && bar.largest() >= negligible * largest;
-    };
-    std::ranges::stable_sort(out_.bars, [&](const TornadoBar& a, const TornadoBar& b) {
-        if (decides(a) != decides(b)) return decides(a);
-        return a.swing() > b.swing();
-    });
-    out_.deciding = static_cast<std::size_t>(std::ranges::count_if(out_.bars, decides));
-}
-
-void Screening::screen() {
-    if (options_.trajectories == 0 || out_.deciding == 0) return;
-    RandomStream random(seed_, 0, "sensitivity/morris");
-    const MorrisDesign design =
-        morris_design(out_.deciding, static_cast<std::size_t>(options_.trajectories), random);
-    std::vector<ScenarioChanges> variants;
-    for (const std::vector<double>& point : design.points) variants.push_back(at(point));
-    out_.effects = elementary_effects(design, means(variants));
-}
-
-void Screening::split_variance() {
-    if (options_.samples == 0 || out_.deciding == 0) return;
-    UnitPoints points = latin_hypercube(options_.samples, out_.deciding, seed_);
-    std::vector<ScenarioChanges> variants;
-    for (const std::vector<double>& point : points) variants.push_back(at(point));
-    std::vector<double> results = means(variants);
-    for (std::size_t i = 0; i < results.size(); ++i) {
-        if (std::isnan(results[i])) points[i].clear();
-    }
-    std::erase_if(points, [](const auto& point) { return point.empty(); });
-    std::erase_if(results, [](double result) { return std::isnan(result); });
-    out_.samples_possible = results.size();
-    if (results.size() < 2 * (out_.deciding + 1)) return;
-    RandomStream bootstrap(seed_, 0, "sensitivity/bootstrap");
-    out_.fit = first_order_indices(points, results, bootstrap);
-}
-
-Sensitivity Screening::run(const std::vector<UncertainInput>& inputs) {
-    const std::optional<Trial> base = run_trials(trials_, {changes_})[0];
-    if (!base) throw Interrupted();
-    out_.base = base->summary(0);
-    out_.runs = 1;
-    try {
-        turn_one_by_one(inputs);
-        screen();
-        split_variance();
-    } catch (const Interrupted&) {
-        out_.interrupted = true;
-    }
-    return out_;
-}
 
 }  // namespace
 
