@@ -360,15 +360,20 @@ std::vector<std::size_t> Slurm::candidates() const {
     return out;
 }
 
-// Nodes that backfill has planned for jobs that start later.
+// Nodes that backfill has planned for jobs that start later, where any QOS preempts.
 class Promised {
   public:
-    explicit Promised(std::size_t nodes) : nodes_(nodes) {}
+    Promised(const SlurmSpec& spec, std::size_t nodes)
+        : nodes_(nodes), asked_(std::ranges::any_of(spec.qos, [](const SlurmQos& qos) {
+              return !qos.preempts.empty();
+          })) {}
     void add(Instant at, const Allocation& nodes) {
+        if (!asked_) return;
         NodeSet& set = planned_.emplace_back(at, NodeSet(nodes_)).second;
         for (const NodeShare& share : nodes) set.add(share.node);
     }
     void add(Instant at, std::span<const NodesOfWord> nodes) {
+        if (!asked_) return;
         NodeSet& set = planned_.emplace_back(at, NodeSet(nodes_)).second;
         for (const NodesOfWord& n : nodes) set.word(n.word) |= n.nodes;
     }
@@ -382,6 +387,7 @@ class Promised {
 
   private:
     std::size_t nodes_;
+    bool asked_;
     std::vector<std::pair<Instant, NodeSet>> planned_;
 };
 
@@ -391,9 +397,7 @@ bool Slurm::backfill() {
     if (candidates.empty()) return false;
     plan_.renew();
     const Instant latest = world_.now() + spec_.backfill.window;
-    const bool any_preempts =
-        std::ranges::any_of(spec_.qos, [](const SlurmQos& qos) { return !qos.preempts.empty(); });
-    Promised later(world_.cluster().nodes().size());
+    Promised later(spec_, world_.cluster().nodes().size());
     bool promised = false;
     bool taken = false;  // since the last candidate was looked at
     for (std::size_t i = queue_.begin();; ++i) {
@@ -434,10 +438,9 @@ bool Slurm::backfill() {
         if (start_at == nullptr) continue;
         if (now || !anywhere) {
             plan_.take(job, *nodes, *start_at);
-            if (any_preempts && !now) later.add(start_at->at, *nodes);
+            if (!now) later.add(start_at->at, *nodes);
         } else {
-            const auto planned = plan_.take_first(job, *start_at);
-            if (any_preempts) later.add(start_at->at, planned);
+            later.add(start_at->at, plan_.take_first(job, *start_at));
         }
         if (now) {
             start(job, *nodes);
