@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "models/catalogue/catalogue_text.h"
+#include "models/catalogue/measured_values.h"
 #include "sim/check.h"
 
 namespace railyard {
@@ -299,7 +300,11 @@ void Catalogue::check_overrides() {
         for (const auto& [name, given] : by_name.members) {
             const std::string path = fmt::format("override.{}.{}", kind, name);
             if (const Value* entry = find_entry(kind, name)) {
-                if (check_keys(given, *entry, path)) check_bounds(kind, name);
+                if (!check_keys(given, *entry, path)) continue;
+                for (auto& [key, value] : measurements_that_follow(*entry, given)) {
+                    following_.emplace(join(kind, name, key), std::move(value));
+                }
+                check_bounds(kind, name);
             } else {
                 reader_.error(given.at, path, "no such entry in the catalogue",
                               suggest(name, all_names(kind)));
@@ -368,6 +373,8 @@ Catalogue::Found Catalogue::find(std::string_view kind, std::string_view name,
     if (choice_ == ValueChoice::seed && value->kind == Value::Kind::table) {
         if (const Value* seed = value->find("seed")) value = seed;
     }
+    const auto following = following_.find(join(kind, name, key));
+    if (following != following_.end()) value = &following->second;
     const bool own = own_ != nullptr && own_->find(kind, name) != nullptr;
     return {value, join(own ? section_of(kind) : kind, name, key)};
 }

@@ -8,6 +8,7 @@
 // on.
 
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -150,6 +151,7 @@ class Catalogue {
     const Value* overrides_;
     std::shared_ptr<OverridesRead> read_;
     std::shared_ptr<const OwnEntries> own_;
+    std::map<std::string, Value> following_;  // measurements that follow an override, by path
 };
 
 // A catalogue to read from beside a scenario, or without one; `file` stands in messages.

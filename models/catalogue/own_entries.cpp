@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/catalogue/catalogue.h"
+#include "models/catalogue/measured_values.h"
 
 namespace railyard {
 
@@ -272,7 +273,11 @@ void OwnEntries::resolve(ValueReader& reader, Entry& entry) {
     entry.state = Entry::State::open;
     entry.value.at = entry.given->at;
     if (const Value* like = entry.given->find(like_key)) start_like(reader, entry, *like);
+    const Value like = entry.value;
     add_given(reader, entry);
+    for (auto& [key, value] : measurements_that_follow(like, *entry.given)) {
+        set(entry.value, key, std::move(value));
+    }
     require(reader, entry);
     entry.state = Entry::State::done;
 }

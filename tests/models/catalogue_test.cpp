@@ -180,23 +180,25 @@ TEST_CASE("no efficiency, share or probability of the catalogue can be overridde
     CHECK(shares > 50);
 }
 
-TEST_CASE("what is achieved can't be overridden to more than the peak, nor the peak to less") {
+TEST_CASE("what is achieved can't be overridden to more than the peak, nor what it does not follow to less") {
     struct Pair {
         const char* kind;
         const char* achieved;
         const char* peak;
         const char* much;    // more than any peak
         const char* little;  // less than anything achieved
+        bool follows;        // a measurement that is not given, too, is scaled with it
     };
     const Pair pairs[] = {
-        {"gpu", "bf16_achievable", "bf16_dense", "\"9000 TFLOP/s\"", "\"9 TFLOP/s\""},
-        {"gpu", "fp8_achievable", "fp8_dense", "\"9000 TFLOP/s\"", "\"9 TFLOP/s\""},
-        {"gpu", "p2p_bandwidth_measured", "nvlink_bandwidth", "\"9 TB/s\"", "\"1 GB/s\""},
-        {"gpu", "h2d_bandwidth_measured", "pcie_bandwidth", "\"9 TB/s\"", "\"1 GB/s\""},
-        {"gpu", "idle_power", "max_power", "\"90 kW\"", "\"1 W\""},
-        {"gpu", "throttle_temperature", "shutdown_temperature", "\"200 degC\"", "\"1 degC\""},
-        {"node", "idle_power", "max_power", "\"900 kW\"", "\"1 W\""},
-        {"model", "active_params", "params", "9000000000000", "1000"},
+        {"gpu", "bf16_achievable", "bf16_dense", "\"9000 TFLOP/s\"", "\"9 TFLOP/s\"", true},
+        {"gpu", "fp8_achievable", "fp8_dense", "\"9000 TFLOP/s\"", "\"9 TFLOP/s\"", true},
+        {"gpu", "p2p_bandwidth_measured", "nvlink_bandwidth", "\"9 TB/s\"", "\"1 GB/s\"", true},
+        {"gpu", "h2d_bandwidth_measured", "pcie_bandwidth", "\"9 TB/s\"", "\"1 GB/s\"", true},
+        {"gpu", "idle_power", "max_power", "\"90 kW\"", "\"1 W\"", false},
+        {"gpu", "throttle_temperature", "shutdown_temperature", "\"200 degC\"", "\"1 degC\"",
+         false},
+        {"node", "idle_power", "max_power", "\"900 kW\"", "\"1 W\"", false},
+        {"model", "active_params", "params", "9000000000000", "1000", false},
     };
     for (const Pair& pair : pairs) {
         int tried = 0;
@@ -208,9 +210,45 @@ TEST_CASE("what is achieved can't be overridden to more than the peak, nor the p
             const std::string high = complaint(pair.kind, name, pair.achieved, pair.much);
             CHECK(high.find("is more than " + std::string(pair.peak)) != std::string::npos);
             const std::string low = complaint(pair.kind, name, pair.peak, pair.little);
-            CHECK(low.find("is more than " + std::string(pair.peak)) != std::string::npos);
+            const bool told =
+                low.find("is more than " + std::string(pair.peak)) != std::string::npos;
+            CHECK(told != pair.follows);
             ++tried;
         }
         CHECK_MESSAGE(tried > 0, pair.achieved);
+    }
+}
+
+TEST_CASE("what was measured of a GPU follows a datasheet's figure that is given anew") {
+    const auto rates = [](const std::string& text) {
+        Diagnostics diagnostics;
+        const Document document = parse_document(text, "test", diagnostics);
+        ValueReader reader(diagnostics, "test");
+        const auto own = std::make_shared<const OwnEntries>(reader, document.root);
+        Catalogue catalogue(reader, ValueChoice::corrected, document.root.find("override"), nullptr,
+                            own);
+        const std::string name = own->empty() ? "h100_sxm" : "mine";
+        std::vector<double> out = {
+            catalogue.compute("gpu", name, "bf16_achievable").per_second,
+            catalogue.compute("gpu", name, "fp8_achievable").per_second,
+            catalogue.bandwidth("gpu", name, "nccl_nvlink_bandwidth_per_link").bytes_per_second()};
+        diagnostics.raise_if_any();
+        return out;
+    };
+    const std::vector<double> as_is = rates("");
+    for (const std::string where :
+         {"[override.gpu.h100_sxm]\n", "[gpu.mine]\nlike = \"h100_sxm\"\n"}) {
+        INFO(where);
+        const std::vector<double> twice =
+            rates(where + "bf16_dense = \"1978.8 TFLOP/s\"\nnvlink_bandwidth = \"900 GB/s\"\n");
+        CHECK(twice[0] == doctest::Approx(2 * as_is[0]));
+        CHECK(twice[1] == doctest::Approx(as_is[1]));  // the peak of 8 bits is as it was
+        CHECK(twice[2] == doctest::Approx(2 * as_is[2]));
+        const std::vector<double> more_links =
+            rates(where + "nvlink_bandwidth = \"900 GB/s\"\nnvlink_links = 36\n");
+        CHECK(more_links[2] == doctest::Approx(as_is[2]));
+        const std::vector<double> both =
+            rates(where + "bf16_dense = \"1978.8 TFLOP/s\"\nbf16_achievable = \"900 TFLOP/s\"\n");
+        CHECK(both[0] == doctest::Approx(900e12));
     }
 }
