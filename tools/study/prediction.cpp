@@ -77,6 +77,13 @@ struct Drawn {
     }
 };
 
+// Below its value as often as above, evenly on each side: the value is what is held likely.
+double drawn_factor(const Estimate& e, double share) {
+    const double middle = std::clamp(1.0, e.low_factor, e.high_factor);
+    return share < 0.5 ? std::lerp(e.low_factor, middle, 2 * share)
+                       : std::lerp(middle, e.high_factor, 2 * share - 1);
+}
+
 Drawn draw(const std::vector<Estimate>& estimates, std::size_t draws, std::uint64_t seed,
            const Answers& answers) {
     Drawn out;
@@ -92,7 +99,7 @@ Drawn draw(const std::vector<Estimate>& estimates, std::size_t draws, std::uint6
         Perturbations& variant = variants.emplace_back();
         for (std::size_t i = 0; i < point.size(); ++i) {
             const Estimate& e = out.estimates[i];
-            variant.push_back({e.path, std::lerp(e.low_factor, e.high_factor, point[i])});
+            variant.push_back({e.path, drawn_factor(e, point[i])});
         }
     }
     const std::vector<std::vector<double>> found = answers(variants);

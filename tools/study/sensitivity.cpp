@@ -89,6 +89,7 @@ class Screening {
         for (const std::optional<Trial>& trial : run_trials(trials_, variants)) {
             if (!trial) throw Interrupted();
             out.push_back(trial->possible() ? trial->summary(0).mean : nothing);
+            if (!trial->possible()) problem_ = trial->problem;
         }
         out_.runs += variants.size();
         return out;
@@ -114,6 +115,13 @@ class Screening {
             return mean - out_.base.mean;
         };
         for (std::size_t i = 0; i < inputs.size(); ++i) {
+            const bool never = std::isnan(found[2 * i]) && std::isnan(found[2 * i + 1]);
+            if (never && inputs[i].value().empty()) {
+                throw ScenarioError(
+                    fmt::format("{}: no scenario is possible at either end of its range",
+                                inputs[i].name()),
+                    problem_);
+            }
             out_.bars.push_back({inputs[i], change(found[2 * i]), change(found[2 * i + 1])});
         }
         constexpr double negligible = 1e-3;
@@ -162,6 +170,7 @@ class Screening {
     std::uint64_t seed_;
     const SensitivityOptions& options_;
     Sensitivity out_;
+    std::string problem_;  // why the last variant that was impossible is
 };
 
 }  // namespace
