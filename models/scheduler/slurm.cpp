@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <span>
-#include <utility>
 
 #include "models/scheduler/pod_placement.h"
 #include "models/scheduler/slurm_placement.h"
@@ -53,8 +51,7 @@ class Slurm : public WholeJobs {
     Instant next_window_end() const;
     std::optional<std::string> never_between_windows(JobIndex job) const;
     bool try_now(JobIndex job, const NodeSet* spoken_for = nullptr);
-    bool make_room(JobIndex job, const NodeSet* spoken_for = nullptr);
-    bool preempts(JobIndex job) const { return !spec_.qos[world_.job(job).qos].preempts.empty(); }
+    bool make_room(JobIndex job);
     void start(JobIndex job, const Allocation& allocation);
     void runs(JobIndex job, Duration limit);  // from now on
     bool resume_suspended();
@@ -62,7 +59,7 @@ class Slurm : public WholeJobs {
     void wake_when_displaceable(JobIndex job);
     void main_pass(std::int64_t depth);
     bool may_fit(const WorldJob& job) const;
-    bool backfill();
+    void backfill();
     std::vector<std::size_t> candidates() const;
     void wake_later();
 
@@ -108,6 +105,7 @@ std::optional<std::string> Slurm::never(JobIndex index) const {
 // Windows that come again leave their nodes for so long at most to one job.
 std::optional<std::string> Slurm::never_between_windows(JobIndex index) const {
     const WorldJob& job = world_.job(index);
+    if (job.goes_on || job.carried) return std::nullopt;  // it has had some of its time
     const WorldCluster& cluster = world_.cluster();
     const std::uint32_t pool = world_.spec().pool(job);
     const Duration limit = time_limit(world_.spec(), job);
@@ -137,7 +135,7 @@ std::optional<std::string> Slurm::never_between_windows(JobIndex index) const {
 void Slurm::submitted(JobIndex job) {
     queue_.add(job);
     changed();
-    if (may_fit(world_.job(job)) || preempts(job)) plan_stale_ = true;
+    if (may_fit(world_.job(job))) plan_stale_ = true;
 }
 
 void Slurm::released(JobIndex job) {
@@ -236,7 +234,7 @@ void Slurm::start(JobIndex job, const Allocation& allocation) {
 }
 
 // Displaces others for it, and starts it if they are gone at once.
-bool Slurm::make_room(JobIndex job, const NodeSet* spoken_for) {
+bool Slurm::make_room(JobIndex job) {
     const WorldJob& wants = world_.job(job);
     SlurmPreemption::Suits suits;
     if (spec_.topology != SlurmTopology::none || wants.switches_max > 0) {
@@ -245,14 +243,12 @@ bool Slurm::make_room(JobIndex job, const NodeSet* spoken_for) {
             return nodes && switches_do(job, *nodes);
         };
     }
-    NodeSet allowed = allowed_nodes(job);
-    if (spoken_for) allowed.remove(*spoken_for);
-    const std::vector<JobIndex> victims = preemption_.victims(job, allowed, suits);
+    const std::vector<JobIndex> victims = preemption_.victims(job, allowed_nodes(job), suits);
     std::vector<JobIndex> gone;
     for (const JobIndex victim : victims) {
         if (preemption_.displace(victim, job)) gone.push_back(victim);
     }
-    if (gone.size() == victims.size()) return !victims.empty() && try_now(job, spoken_for);
+    if (gone.size() == victims.size()) return !victims.empty() && try_now(job);
     for (const JobIndex victim : gone) preemption_.make_way(victim, job);
     return false;
 }
@@ -316,8 +312,7 @@ void Slurm::schedule() {
     if (spec_.backfill_enabled && plan_stale_ &&
         now % spec_.backfill.interval == Duration::zero()) {
         plan_stale_ = false;
-        while (backfill()) {
-        }
+        backfill();
     }
     wake_later();
 }
@@ -354,57 +349,22 @@ std::vector<std::size_t> Slurm::candidates() const {
         const JobIndex job = queue_.at(i);
         if (job == no_world_job) continue;
         if (looked_at++ == spec_.backfill.depth) break;
-        const bool may_start = may_fit(world_.job(job)) || preempts(job);
-        if (looked_at > 1 && may_start && within_limits(job)) out.push_back(i);
+        if (looked_at > 1 && may_fit(world_.job(job)) && within_limits(job)) out.push_back(i);
     }
     return out;
 }
 
-// Nodes that backfill has planned for jobs that start later, where any QOS preempts.
-class Promised {
-  public:
-    Promised(const SlurmSpec& spec, std::size_t nodes)
-        : nodes_(nodes), asked_(std::ranges::any_of(spec.qos, [](const SlurmQos& qos) {
-              return !qos.preempts.empty();
-          })) {}
-    void add(Instant at, const Allocation& nodes) {
-        if (!asked_) return;
-        NodeSet& set = planned_.emplace_back(at, NodeSet(nodes_)).second;
-        for (const NodeShare& share : nodes) set.add(share.node);
-    }
-    void add(Instant at, std::span<const NodesOfWord> nodes) {
-        if (!asked_) return;
-        NodeSet& set = planned_.emplace_back(at, NodeSet(nodes_)).second;
-        for (const NodesOfWord& n : nodes) set.word(n.word) |= n.nodes;
-    }
-    NodeSet before(Instant at) const {
-        NodeSet out(nodes_);
-        for (const auto& [start, set] : planned_) {
-            if (start < at) out.add(set);
-        }
-        return out;
-    }
-
-  private:
-    std::size_t nodes_;
-    bool asked_;
-    std::vector<std::pair<Instant, NodeSet>> planned_;
-};
-
-// True when others have made room for a job: then all is to be planned anew.
-bool Slurm::backfill() {
+void Slurm::backfill() {
     std::vector<std::size_t> candidates = this->candidates();
-    if (candidates.empty()) return false;
+    if (candidates.empty()) return;
     plan_.renew();
     const Instant latest = world_.now() + spec_.backfill.window;
-    Promised later(spec_, world_.cluster().nodes().size());
     bool promised = false;
     bool taken = false;  // since the last candidate was looked at
     for (std::size_t i = queue_.begin();; ++i) {
         // Behind everyone who may still start now, nobody needs a plan.
         while (taken && !candidates.empty() && candidates.back() >= i) {
             const JobIndex last = queue_.at(candidates.back());
-            if (preempts(last)) break;
             if (plan_.may_start_now(last, time_limit(world_.spec(), world_.job(last)))) break;
             candidates.pop_back();
         }
@@ -430,17 +390,12 @@ bool Slurm::backfill() {
             return nodes && (!now || switches_do(job, *nodes));
         };
         const SlurmPlan::Start* start_at = plan_.earliest(job, limit, latest, std::cref(suits));
-        const bool now = start_at != nullptr && start_at->at == world_.now();
-        if (!now && preempts(job) && !preemption_.any_leaving_for(job)) {
-            const NodeSet spoken_for = later.before(world_.now() + limit);
-            if (make_room(job, &spoken_for)) return true;
-        }
         if (start_at == nullptr) continue;
+        const bool now = start_at->at == world_.now();
         if (now || !anywhere) {
             plan_.take(job, *nodes, *start_at);
-            if (!now) later.add(start_at->at, *nodes);
         } else {
-            later.add(start_at->at, plan_.take_first(job, *start_at));
+            plan_.take_first(job, *start_at);
         }
         if (now) {
             start(job, *nodes);
@@ -449,7 +404,6 @@ bool Slurm::backfill() {
         }
         promised = taken = true;
     }
-    return false;
 }
 
 void Slurm::wake_later() {

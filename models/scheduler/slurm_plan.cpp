@@ -304,7 +304,7 @@ void SlurmPlan::take(JobIndex job, const Allocation& allocation, const Start& st
     take(job, up_nodes(allocation, device_of(job)), start);
 }
 
-SlurmPlan::Nodes SlurmPlan::take_first(JobIndex index, const Start& start) {
+void SlurmPlan::take_first(JobIndex index, const Start& start) {
     const WorldJob& job = world_.job(index);
     const std::size_t device = device_of(index);
     const std::int64_t rest = job.gpus % job.gpus_per_pod;
@@ -326,7 +326,6 @@ SlurmPlan::Nodes SlurmPlan::take_first(JobIndex index, const Start& start) {
     }
     if (rest > 0) up_nodes_.push_back(last);
     take(index, up_nodes_, start);
-    return up_nodes_;
 }
 
 void SlurmPlan::take(JobIndex job, Nodes nodes, const Start& start) {

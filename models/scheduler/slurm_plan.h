@@ -40,8 +40,8 @@ class SlurmPlan {
     bool may_start_now(JobIndex job, Duration length);
     // By a job that will start then, or that starts now and will be among the ends.
     void take(JobIndex job, const Allocation& allocation, const Start& start);
-    // By one that will start then, on the first of these nodes: those that are returned, until the next call.
-    std::span<const NodesOfWord> take_first(JobIndex job, const Start& start);
+    // By one that will start then, on the first of these nodes.
+    void take_first(JobIndex job, const Start& start);
 
   private:
     using Nodes = std::span<const NodesOfWord>;

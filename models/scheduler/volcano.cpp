@@ -273,7 +273,7 @@ void Volcano::enqueue() {
         const std::int64_t most = account.capability;
         const std::int64_t gpus = gang(job.job).gpus();  // minResources
         if (gpus > room[world_.device_of(job.job)] ||
-            (most > 0 && account.allocated + account.admitted + gpus > most)) {
+            (most > 0 && account.allocated + account.admitted + wants.gpus > most)) {
             queue.waiting.refuse(wants, round_);
             continue;
         }

@@ -16,6 +16,7 @@ void FaultCounts::add(const FaultCounts& other) {
 // Failures without a memory break nothing while the job is down: what they would hit then is as good as
 // new. Those of one burst belong together.
 bool TrainingJob::strike(const Strike& strike) {
+    if (strike.follows && pool_.node_in(strike.slot) < 0) return true;  // it falls on nothing
     if (strike.acceptance >= pool_.acceptance(strike.slot)) return false;
     const bool noticed = nodes_failed({strike, {strike.slot}});
     if (!noticed && strike.follows) pool_.stays_broken(strike);

@@ -553,19 +553,6 @@ TEST_CASE("The last, smaller pod goes to a leaf of the others") {
     CHECK(!nodes->has(1));
 }
 
-TEST_CASE("A job that preempts is not kept behind one that waits, if it ends before that starts") {
-    WorldSpec spec = world(2);
-    spec.slurm.qos = {{.name = "low"}, {.name = "high", .priority = 1, .preempts = {0}}};
-    std::vector<WorldJob> jobs = {job(1, 0s, 16, 10h, 12h), job(2, 1s, 16, 10h, 12h),
-                                  job(3, 2h, 8, 1h, 2h)};
-    jobs[2].qos = 1;
-    const WorldRunResult r = run(spec, jobs);
-    CHECK(r.outcome.preemptions == 1);
-    CHECK(r.outcome.runs[2].first_start == Instant(2h));
-    jobs[2].limit = 20h;  // it would delay the one that waits
-    CHECK(run(spec, jobs).outcome.runs[2].first_start > Instant(2h));
-}
-
 TEST_CASE("A job in its grace time keeps nobody from displacing others elsewhere") {
     WorldSpec spec = world(4);
     spec.partitions = {{.name = "a", .nodes = 2}, {.name = "b", .first_node = 2, .nodes = 2}};
