@@ -210,15 +210,13 @@ bool named_as_share(std::string_view key) {
 
 // That of a number or a quantity, with its source or without.
 std::optional<double> sourced_number(const Value& value) {
-    const Value* inner = value.find("value");
-    return plain_number(inner == nullptr ? value : *inner);
+    return plain_number(inner_value(value));
 }
 
 // A number or a quantity, as it is written.
 std::string shown(const Value& value) {
-    const Value* inner = value.find("value");
-    if (inner == nullptr) inner = &value;
-    return inner->kind == Value::Kind::string ? inner->text : fmt::format("{}", inner->real);
+    const Value& inner = inner_value(value);
+    return inner.kind == Value::Kind::string ? inner.text : fmt::format("{}", inner.real);
 }
 
 }  // namespace

@@ -31,27 +31,22 @@ constexpr Measured measured[] = {
     {"d2h_bandwidth_measured", "pcie_bandwidth"},
 };
 
-const Value& inner_of(const Value& value) {
-    const Value* inner = value.find("value");
-    return inner == nullptr ? value : *inner;
-}
-
 // How many times as much is given; nothing where nothing is, or it is no number.
 std::optional<double> times(const Value& entry, const Value& given, const char* key) {
     if (key == nullptr || entry.find(key) == nullptr || given.find(key) == nullptr)
         return std::nullopt;
-    const std::optional<double> before = plain_number(inner_of(*entry.find(key)));
-    const std::optional<double> after = plain_number(inner_of(*given.find(key)));
+    const std::optional<double> before = plain_number(inner_value(*entry.find(key)));
+    const std::optional<double> after = plain_number(inner_value(*given.find(key)));
     if (!before || !after || *before <= 0 || *after <= 0) return std::nullopt;
     return *after / *before;
 }
 
 // "794.5 TFLOP/s" so many times: a quantity with its unit.
 std::optional<std::string> scaled(const Value& value, double factor) {
-    const std::string& text = inner_of(value).text;
+    const std::string& text = inner_value(value).text;
     const std::size_t unit = text.find(' ');
-    const std::optional<double> number = plain_number(inner_of(value));
-    if (inner_of(value).kind != Value::Kind::string || unit == std::string::npos || !number)
+    const std::optional<double> number = plain_number(inner_value(value));
+    if (inner_value(value).kind != Value::Kind::string || unit == std::string::npos || !number)
         return std::nullopt;
     const std::optional<double> one = plain_number(Value::of("1" + text.substr(unit)));
     if (!one || *one <= 0) return std::nullopt;
@@ -59,6 +54,11 @@ std::optional<std::string> scaled(const Value& value, double factor) {
 }
 
 }  // namespace
+
+const Value& inner_value(const Value& value) {
+    const Value* inner = value.find("value");
+    return inner == nullptr ? value : *inner;
+}
 
 std::vector<std::pair<std::string, Value>> measurements_that_follow(const Value& entry,
                                                                     const Value& given) {
@@ -70,8 +70,8 @@ std::vector<std::pair<std::string, Value>> measurements_that_follow(const Value&
         const double factor = times(entry, given, each.datasheet).value_or(1) /
                               times(entry, given, each.parts).value_or(1);
         if (factor == 1) continue;
-        const std::optional<double> reached = plain_number(inner_of(*ours));
-        const std::optional<double> peak = plain_number(inner_of(*datasheet));
+        const std::optional<double> reached = plain_number(inner_value(*ours));
+        const std::optional<double> peak = plain_number(inner_value(*datasheet));
         if (!reached || !peak) continue;
         const auto text = [&](double share) {
             // One of several links is less than all of them at any rate.

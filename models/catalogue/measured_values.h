@@ -14,6 +14,9 @@
 
 namespace railyard {
 
+// Without its source, where it has one.
+const Value& inner_value(const Value& value);
+
 // The measurements of `entry`, an entry of the catalogue, that follow what is `given` instead of its values.
 std::vector<std::pair<std::string, Value>> measurements_that_follow(const Value& entry,
                                                                     const Value& given);

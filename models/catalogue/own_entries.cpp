@@ -84,20 +84,15 @@ const char* referred_kind(std::string_view kind, std::string_view key) {
     return nullptr;
 }
 
-const Value& inner(const Value& value) {
-    const Value* found = value.find("value");
-    return found != nullptr ? *found : value;
-}
-
 std::optional<Quantity> quantity_of(const Value& value) {
     std::string why;
-    if (inner(value).kind != Value::Kind::string) return std::nullopt;
-    return parse_quantity(inner(value).text, why);
+    if (inner_value(value).kind != Value::Kind::string) return std::nullopt;
+    return parse_quantity(inner_value(value).text, why);
 }
 
 // "USD/TB" of "400 USD/TB".
 std::string currency_of(const Value& value) {
-    const std::string& text = inner(value).text;
+    const std::string& text = inner_value(value).text;
     const std::size_t at = text.find("USD");
     return at == std::string::npos ? "" : text.substr(at);
 }
@@ -117,7 +112,7 @@ const Value& nearest(const std::vector<const Value*>& ours, const Value& given) 
 
 bool all_whole(const std::vector<const Value*>& ours) {
     return std::ranges::all_of(
-        ours, [](const Value* each) { return inner(*each).kind == Value::Kind::integer; });
+        ours, [](const Value* each) { return inner_value(*each).kind == Value::Kind::integer; });
 }
 
 // A scenario writes a version with its dot, "nemo_25.09"; the catalogue can't.
@@ -140,7 +135,7 @@ std::string path_of(std::string_view kind, std::string_view name, std::string_vi
 Value in_form_of(const Value& ours, const Value& given) {
     const bool sourced = ours.find("value") != nullptr;
     if (sourced == (given.find("value") != nullptr)) return given;
-    if (!sourced) return inner(given);
+    if (!sourced) return inner_value(given);
     Value out;
     out.at = given.at;
     out.members.push_back({"value", given});
@@ -198,7 +193,7 @@ std::vector<const Value*> built_in_values(std::string_view kind, std::string_vie
 }
 
 std::string example_of(std::string_view kind, std::string_view key) {
-    const Value& ours = inner(*built_in_values(kind, key).front());
+    const Value& ours = inner_value(*built_in_values(kind, key).front());
     return ours.kind == Value::Kind::string    ? fmt::format("\"{}\"", ours.text)
            : ours.kind == Value::Kind::boolean ? std::string(ours.integer != 0 ? "true" : "false")
                                                : fmt::format("{}", ours.real);
@@ -206,7 +201,7 @@ std::string example_of(std::string_view kind, std::string_view key) {
 
 void check_same_kind(ValueReader& reader, const Value& given, const Value& ours,
                      const std::string& path) {
-    const Value& value = inner(ours);
+    const Value& value = inner_value(ours);
     std::string why;
     if (value.kind == Value::Kind::boolean) {
         const Value& text = reader.unwrap(given, path);
@@ -351,18 +346,19 @@ void OwnEntries::check_value(ValueReader& reader, const Entry& entry, const std:
     const std::vector<const Value*> ours = built_in_values(entry.kind, key);
     const Value& like = nearest(ours, given);
     const bool list = std::ranges::any_of(
-        ours, [](const Value* each) { return inner(*each).kind == Value::Kind::array; });
-    if (inner(given).kind == Value::Kind::array && list) {
+        ours, [](const Value* each) { return inner_value(*each).kind == Value::Kind::array; });
+    if (inner_value(given).kind == Value::Kind::array && list) {
         reader.unwrap(given, path);
         const auto first = std::ranges::find_if(ours, [](const Value* each) {
-            return inner(*each).kind == Value::Kind::array && !inner(*each).items.empty();
+            return inner_value(*each).kind == Value::Kind::array &&
+                   !inner_value(*each).items.empty();
         });
-        for (const Value& item : inner(given).items) {
-            check_same_kind(reader, item, inner(**first).items.front(), path);
+        for (const Value& item : inner_value(given).items) {
+            check_same_kind(reader, item, inner_value(**first).items.front(), path);
         }
         return;
     }
-    const Value::Kind kind = inner(like).kind;
+    const Value::Kind kind = inner_value(like).kind;
     if (kind == Value::Kind::string && !quantity_of(like)) {
         return check_word(reader, entry, key, given, path);
     }
@@ -388,7 +384,7 @@ void OwnEntries::check_word(ValueReader& reader, const Entry& entry, const std::
         std::erase(words, "all");  // holds for each of a kind, and is none of them
     } else {
         for (const Value* each : built_in_values(entry.kind, key)) {
-            if (!is_among(inner(*each).text, words)) words.push_back(inner(*each).text);
+            if (!is_among(inner_value(*each).text, words)) words.push_back(inner_value(*each).text);
         }
     }
     if (is_among(text.text, words)) return;

@@ -417,7 +417,6 @@ class GangRoom {
     bool open(NodeIndex node) const {
         return allowed_.has(node) && world_.cluster().node(node).state == NodeState::up;
     }
-    std::int64_t free(NodeIndex node) const { return free_[node]; }
     // For one pod more.
     std::int64_t lacking(NodeIndex node) const {
         return request_.size - free_[node] % request_.size;
@@ -481,7 +480,6 @@ bool Volcano::displace(JobIndex job, std::vector<JobIndex> victims, bool across)
     GangRoom room(world_, request, spec_.scoring);
     std::int64_t own = account(job).allocated + request.gpus();
     const auto share_is_enough = [&] { return own * 1000 <= account(job).deserved; };
-    if (share_is_enough() && room.holds_all()) return false;  // it waits for something else
     const auto shift = [&](JobIndex victim, std::int64_t sign) {
         const std::int64_t gpus = sign * world_.job(victim).gpus;
         beyond[world_.job(victim).queue] -= gpus * 1000;
@@ -498,13 +496,12 @@ bool Volcano::displace(JobIndex job, std::vector<JobIndex> victims, bool across)
         return !across || left > 0;
     };
     std::vector<JobIndex> chosen;
-    while (!share_is_enough() || !room.holds_all()) {
+    while (true) {
+        const bool placed = room.holds_all();
+        if (placed && share_is_enough()) break;
         std::vector<JobIndex> next;
-        if (room.holds_all()) {  // its queue alone has too much
-            next.assign(victims.begin(), victims.begin() + (victims.empty() ? 0 : 1));
-        } else {
-            next = victims_on_one_node(world_, room, victims, may);
-        }
+        if (!placed) next = victims_on_one_node(world_, room, victims, may);
+        if (placed && !victims.empty()) next = {victims.front()};  // its queue alone has too much
         if (next.empty()) return false;
         for (const JobIndex victim : next) {
             shift(victim, 1);
@@ -512,6 +509,7 @@ bool Volcano::displace(JobIndex job, std::vector<JobIndex> victims, bool across)
             std::erase(victims, victim);
         }
     }
+    if (chosen.empty()) return false;  // it waits for something else
     for (std::size_t i = 0; i < chosen.size();) {
         shift(chosen[i], -1);
         if (share_is_enough() && room.holds_all()) {
