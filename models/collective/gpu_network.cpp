@@ -304,14 +304,22 @@ bool GpuNetwork::add_switch_trees(const GpuGroup& group, Streams& streams) {
 void GpuNetwork::look_closer(const Streams& streams, LinkId bottleneck, GroupRate& out) {
     std::vector<NetworkStream> through;
     std::vector<double> factor;
+    // Bytes that each NIC sends and receives for a byte of every group's.
+    std::vector<std::array<double, 2>> load(topology_.nic_count());
     for (std::size_t i = 0; i < streams.hops.size(); ++i) {
         if (streams.hops[i].empty()) continue;
         through.push_back(streams.hops[i]);
         factor.push_back(streams.factor[i]);
+        for (const NetworkHop& hop : streams.hops[i]) {
+            load[hop.from][0] += hop.share / streams.factor[i];
+            load[hop.to][1] += hop.share / streams.factor[i];
+        }
     }
     if (through.empty()) return;
     if (!inside_.has(bottleneck)) {
-        out.bytes_per_s = nic_bytes_per_s_ * *std::ranges::min_element(factor);
+        double most = 0;
+        for (const auto& [sent, received] : load) most = std::max({most, sent, received});
+        out.bytes_per_s = nic_bytes_per_s_ / most;
         out.bottleneck = "the NICs";
     }
     const std::vector<double> rates = closer_->rates(through, streams.kind);

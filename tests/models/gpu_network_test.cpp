@@ -248,7 +248,7 @@ TEST_CASE(
     // Access control sends the second hop of each switch there too, at no loss but the link's.
     pcie.acs = true;
     CHECK(ring(8) == doctest::Approx(1 / (1 + 1 / pcie.root_complex_share)));
-    CHECK(ring(8) * pcie.link_bytes_per_s == doctest::Approx(pcie_ring_bytes_per_s(c.node)));
+    CHECK(ring(8) * pcie.link_bytes_per_s == doctest::Approx(pcie_ring_bytes_per_s(c.node, c.node.gpus)));
 }
 
 TEST_CASE("one slow part holds up every rank of its group, and is named") {
