@@ -7,10 +7,10 @@ namespace railyard {
 
 namespace {
 
-// The value of a list for one domain, two, or more of them.
+// The value of a list for one node, two, or more of them.
 template <class T>
-const T& by_domains(const std::vector<T>& values, std::int64_t domains) {
-    return values[static_cast<std::size_t>(std::min<std::int64_t>(domains, 3) - 1)];
+const T& by_nodes(const std::vector<T>& values, std::int64_t nodes) {
+    return values[static_cast<std::size_t>(std::min<std::int64_t>(nodes, 3) - 1)];
 }
 
 // Constants of the kind "collective", as seconds and bytes per second.
@@ -49,16 +49,18 @@ class Constants {
 };
 
 TunerConstants read_tuner(Catalogue& catalogue, const std::string& generation,
-                          const std::string& nic, bool amd_host, std::int64_t domains) {
+                          const std::string& nic, bool amd_host, std::int64_t nodes) {
     Constants all(catalogue, "tuner");
     Constants gpu(catalogue, generation);
-    const bool network = domains > 1;
+    const bool network = nodes > 1;
     TunerConstants t;
     t.ring_base_s = all.times("ring_base");
     t.ring_nvlink_s = all.times("ring_nvlink");
+    t.ring_pcie_s = all.times("ring_pcie");
     t.ring_network_s = all.times("ring_network");
     t.tree_base_s = all.times("tree_base");
     t.tree_nvlink_s = all.times("tree_nvlink");
+    t.tree_pcie_s = all.times("tree_pcie");
     t.tree_network_s = all.times("tree_network");
     t.nvls_s = all.time("nvls");
     t.nvls_network_s = all.time("nvls_network");
@@ -82,17 +84,17 @@ TunerConstants read_tuner(Catalogue& catalogue, const std::string& generation,
     t.channels = static_cast<double>(network && catalogue.has("nic", nic, "nccl_channels")
                                          ? catalogue.integer("nic", nic, "nccl_channels")
                                          : gpu.integer("channels"));
-    t.ll_max =
-        network ? by_domains(all.speeds(amd_host ? "ll_max_network_amd" : "ll_max_network_intel"),
-                             std::min<std::int64_t>(domains, 3) - 1)
-                : gpu.speed("ll_max");
+    t.ll_max = network
+                   ? by_nodes(all.speeds(amd_host ? "ll_max_network_amd" : "ll_max_network_intel"),
+                              std::min<std::int64_t>(nodes, 3) - 1)
+                   : gpu.speed("ll_max");
     t.ring_ll128_max = t.channels * gpu.speed("ring_ll128_per_channel");
-    t.tree_max = t.channels * by_domains(gpu.speeds("tree_per_channel"), domains);
+    t.tree_max = t.channels * by_nodes(gpu.speeds("tree_per_channel"), nodes);
     if (gpu.has("nvls_ranks_min")) {
         t.nvls_efficiency = gpu.number("nvls_tuner_efficiency");
         t.nvls_ranks_min = gpu.integer("nvls_ranks_min");
         const std::vector<double> per_channel = gpu.speeds("nvls_tree_per_channel");
-        t.nvls_tree_max = t.channels * (domains <= 2 ? per_channel[0] : per_channel[1]);
+        t.nvls_tree_max = t.channels * (nodes <= 2 ? per_channel[0] : per_channel[1]);
     }
     return t;
 }
@@ -153,16 +155,46 @@ CollectiveConstants read_collective_constants(Catalogue& catalogue, const Node& 
                 ? catalogue.bandwidth("gpu", node.gpu.id, "p2p_link_bandwidth").bytes_per_second()
                 : node.gpu.nvlink_bandwidth.bytes_per_second() /
                       static_cast<double>(std::max<std::int64_t>(1, node.gpus - 1));
+        if (catalogue.has("gpu", node.gpu.id, "dies_bandwidth")) {
+            c.dies_bytes_per_s =
+                catalogue.bandwidth("gpu", node.gpu.id, "dies_bandwidth").bytes_per_second();
+        }
     }
     return c;
 }
 
+namespace {
+
+// Ranks on one of the nodes that have as many, and on the last one, which may have the rest.
+struct OnNodes {
+    explicit OnNodes(const CommunicatorShape& shape)
+        : most(std::min(shape.ranks, shape.ranks_per_node)),
+          nodes((shape.ranks + most - 1) / most),
+          last(shape.ranks - (nodes - 1) * most) {}
+
+    std::int64_t most;
+    std::int64_t nodes;
+    std::int64_t last;
+};
+
+// Bytes/s of the NICs that these ranks of a node have: their part of them, or of a group that talks alone
+// one at least.
+double nics_of(const Node& node, const CommunicatorShape& shape, std::int64_t ranks) {
+    const double nic = nic_bandwidth_under_load(node).bytes_per_second();
+    const double nics = static_cast<double>(node.nics) * static_cast<double>(ranks) /
+                        static_cast<double>(node.gpus);
+    return (shape.all_groups ? nics : std::max(1.0, nics)) * nic;
+}
+
+}  // namespace
+
 Communicator make_communicator(const CollectiveConstants& constants, const Node& node,
                                CommunicatorShape shape) {
-    const std::int64_t on_node = std::min(shape.ranks, shape.ranks_per_node);
-    const std::int64_t domain = std::min(on_node, node.nvlink_domain);
+    const OnNodes on(shape);
+    const std::int64_t domain = std::min(on.most, node.nvlink_domain);
     Communicator c;
     c.ranks = shape.ranks;
+    c.nodes = on.nodes;
     c.domains = (shape.ranks + domain - 1) / domain;
     c.per_domain = static_cast<double>(c.ranks) / static_cast<double>(c.domains);
     c.tree_depth = std::log2(static_cast<double>(c.domains));
@@ -171,20 +203,16 @@ Communicator make_communicator(const CollectiveConstants& constants, const Node&
     c.nvlink = node.gpu.nccl_nvlink_bandwidth.bytes_per_second();
     if (node.nvlink && !c.nvswitch) {
         // Each pair of GPUs has its own link, and a ring uses those to its members.
-        c.nvlink =
-            constants.pair_bytes_per_s * static_cast<double>(std::max<std::int64_t>(1, domain - 1));
+        const bool dies = domain == 2 && shape.stride == 1 && constants.dies_bytes_per_s > 0;
+        c.pair = dies ? constants.dies_bytes_per_s : constants.pair_bytes_per_s;
+        c.nvlink = c.pair * static_cast<double>(std::max<std::int64_t>(1, domain - 1));
         c.ring_share = mesh_ring_share(domain);
     }
-    const double share = static_cast<double>(on_node) / static_cast<double>(node.gpus);
-    const double nic = nic_bandwidth_under_load(node).bytes_per_second();
-    const double nics = static_cast<double>(node.nics);
-    // A group alone has one NIC at least; groups that talk at once share them.
-    c.share_network(node, shape,
-                    shape.all_groups ? nic * share * nics : std::max(1.0, nics * share) * nic);
+    c.share_network(node, shape);
     c.transport = node.transport;
     c.in_order = c.transport == "infiniband" || c.transport == "roce";
     c.sharp = shape.sharp && c.transport == "infiniband";
-    c.tuner = constants.tuner[static_cast<std::size_t>(std::min<std::int64_t>(c.domains, 3) - 1)];
+    c.tuner = constants.tuner[static_cast<std::size_t>(std::min<std::int64_t>(c.nodes, 3) - 1)];
     c.measured = constants.measured;
     return c;
 }
@@ -245,24 +273,39 @@ double all_to_all_over_pcie(const Node& node, const CommunicatorShape& shape, do
 
 }  // namespace
 
-void Communicator::share_network(const Node& node, const CommunicatorShape& shape,
-                                 double nics_bytes_per_s) {
-    const std::int64_t on_node = std::min(shape.ranks, shape.ranks_per_node);
-    const bool shared = on_node > node.nvlink_domain;  // a node by several domains
-    const double ring = shared ? pcie_ring_bytes_per_s(node) : nics_bytes_per_s;
-    set_network(ranks == on_node ? ring : std::min(ring, nics_bytes_per_s));
-    if ((!shared && node.nvlink) || ranks == 1) return;
-    // In one node without NVLink each GPU is a domain to the others.
-    by_pcie = domains == 1;
-    const double domain = by_pcie ? 1 : per_domain;
+void Communicator::share_network(const Node& node, const CommunicatorShape& shape) {
+    const OnNodes on(shape);
+    const bool shared = on.most > node.nvlink_domain;  // a node by several domains
+    const bool several = on.nodes > 1;
+    const double nics = nics_of(node, shape, std::min(on.most, on.last));
+    const double ring = shared ? pcie_ring_bytes_per_s(node, on.most * shape.stride) : nics;
+    set_network(several ? std::min(ring, nics) : ring);
+    if (ranks == 1) return;
     const double n = static_cast<double>(ranks);
-    all_to_all_network =
-        domain * (n - domain) / all_to_all_over_pcie(node, shape, domain, nics_bytes_per_s);
-    // One of a node's ranks sends to the next node, by the NICs next to it.
-    const double nics =
-        std::max(1.0, static_cast<double>(node.nics) / static_cast<double>(node.gpus));
-    const double own = nics * nic_bandwidth_under_load(node).bytes_per_second();
-    if (shared && ranks > on_node) send_network = per_domain * std::min(ring, own);
+    // The node whose NICs are the slowest for what its ranks send to others.
+    double between = 0;
+    for (const std::int64_t some : {on.most, on.last}) {
+        const double r = static_cast<double>(some);
+        if (several) between = std::max(between, r * (n - r) / nics_of(node, shape, some));
+    }
+    // In one node without NVLink each GPU is a domain to the others.
+    by_pcie = domains == 1 && !node.nvlink;
+    const double domain = by_pcie ? 1 : per_domain;
+    if (shared || !node.nvlink) {
+        between = std::max(
+            between, all_to_all_over_pcie(node, shape, domain, nics_of(node, shape, on.most)));
+    }
+    if (between > 0) all_to_all_network = domain * (n - domain) / between;
+    // One of a node's ranks sends to the next node, by the NICs next to it, which only send then; of groups
+    // that talk at once all do. In one node by PCIe.
+    const bool up_and_down = node.pcie.acs || !node.pcie.peer_to_peer;
+    const double own = std::min(
+        nics_of(node, {.ranks = 1}, 1) * (up_and_down ? 2 : 1),
+        node.nic_bandwidth.bytes_per_second() *
+            std::max(1.0, static_cast<double>(node.nics) / static_cast<double>(node.gpus)));
+    const double each = shape.all_groups ? nics / static_cast<double>(on.most) : own;
+    const double most = shared ? ring : each;
+    if (several || shared) send_network = per_domain * (several ? std::min(most, each) : most);
 }
 
 Communicator Communicator::with_network_slowed(double slowdown) const {

@@ -18,8 +18,8 @@ using ByProtocol = std::array<double, 3>;
 
 // What NCCL's tuner believes (src/graph/tuning.cc): constants of its source, nothing fitted.
 struct TunerConstants {
-    ByProtocol ring_base_s{}, ring_nvlink_s{}, ring_network_s{};
-    ByProtocol tree_base_s{}, tree_nvlink_s{}, tree_network_s{};
+    ByProtocol ring_base_s{}, ring_nvlink_s{}, ring_pcie_s{}, ring_network_s{};
+    ByProtocol tree_base_s{}, tree_nvlink_s{}, tree_pcie_s{}, tree_network_s{};
     double nvls_s = 0;
     double nvls_network_s = 0;  // where the switches of the network reduce, too
     double nvls_tree_network_s = 0;
@@ -39,7 +39,7 @@ struct TunerConstants {
     double tree_ll_share = 0;
     double tree_ll128_share = 0;
     std::array<std::vector<double>, 3> tree_correction;  // by protocol and log2(bytes / 64)
-    // Bytes/s, by GPU generation and number of domains.
+    // Bytes/s, by GPU generation and number of nodes.
     double channels = 0;
     double ll_max = 0;
     double ring_ll128_max = 0;
@@ -89,7 +89,9 @@ struct Communicator {
     std::int64_t ranks = 1;
     std::int64_t domains = 1;    // NVLink domains that they spread over, evenly
     double per_domain = 1;       // ranks / domains
+    std::int64_t nodes = 1;      // likewise; with more domains than nodes some are joined by PCIe
     double nvlink = 0;           // bytes/s per GPU and direction, as NCCL counts it
+    double pair = 0;             // of it, to one neighbour, where each pair has a link; 0: a switch
     double ring_share = 1;       // of it, what rings can use that share no link
     double network = 0;          // bytes/s per domain and direction that this communicator can use
     double nominal_network = 0;  // what NCCL takes that for, which sees NICs and no contention
@@ -115,17 +117,20 @@ struct Communicator {
     void set_network(double bytes_per_s);
     // What there is between NVLink domains: the group's part of the NICs, and where some of the domains share
     // a node, no more than PCIe carries.
-    void share_network(const Node& node, const CommunicatorShape& shape, double nics_bytes_per_s);
+    void share_network(const Node& node, const CommunicatorShape& shape);
+    bool over_pcie() const { return domains > nodes; }
     // What is left of the network beside others' traffic, which NCCL doesn't see when it chooses.
     Communicator with_network_slowed(double slowdown) const;
 };
 
 // All that the catalogue says about collectives on a kind of node: read once, good for any communicator.
 struct CollectiveConstants {
-    std::array<TunerConstants, 3> tuner;  // for one NVLink domain, two, and more
+    std::array<TunerConstants, 3> tuner;  // for one node, two, and more
     MeasuredConstants measured;
-    double pair_bytes_per_s =
-        0;  // without a switch: of the link between two GPUs; 0: there is a switch
+    // Without a switch: of the link between two GPUs, and between two dies of one package. 0: there is a
+    // switch.
+    double pair_bytes_per_s = 0;
+    double dies_bytes_per_s = 0;
 };
 CollectiveConstants read_collective_constants(Catalogue& catalogue, const Node& node);
 

@@ -1,6 +1,8 @@
 #include "models/collective/cost.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace railyard {
 
@@ -31,6 +33,7 @@ class Model {
           ll_(protocol == Protocol::ll),
           simple_(protocol == Protocol::simple),
           network_(c.domains > 1),
+          alone_(network_ && c.per_domain == 1),
           n_(static_cast<double>(c.ranks)),
           hop_s_(m_.hop_s * (simple_ ? m_.simple_hop
                              : ll_   ? 1
@@ -38,8 +41,9 @@ class Model {
           wire_(simple_ ? 1
                 : ll_   ? 0.5
                         : 120.0 / 128),
-          nvlink_(c.nvlink * c.ring_share * m_.ring_efficiency *
-                  (simple_ || ll_ ? wire_ : m_.ll128_efficiency)),
+          nvlink_(alone_ ? std::numeric_limits<double>::infinity()
+                         : c.nvlink * c.ring_share * m_.ring_efficiency *
+                               (simple_ || ll_ ? wire_ : m_.ll128_efficiency)),
           net_(c.network * wire_) {}
 
     Pace pace(Algorithm algorithm) const {
@@ -81,11 +85,13 @@ class Model {
         const double hops = all_reduce() ? 2 * (n_ - 1) : n_ - 1;
         const double links = shared ? hops : n_;
         const double copies = all_reduce() ? 2 * n_ - 1 : n_;
-        const double network_hops =
-            network_ ? (all_reduce() ? 2 : 1) * static_cast<double>(c_.domains - 1) : 0;
+        const double ways = all_reduce() ? 2 : 1;
+        const double network_hops = ways * static_cast<double>(c_.nodes - 1);
+        const double pcie_hops = ways * static_cast<double>(c_.domains - c_.nodes);
         const double link = network_ ? std::min(nvlink_, net_) : nvlink_;
         const double copy = ll_ ? m_.ll_copy_bytes_per_s : m_.copy_bytes_per_s;
-        return {m_.launch_s + (hops - network_hops) * hop_s_ +
+        return {m_.launch_s + (hops - network_hops - pcie_hops) * hop_s_ +
+                    pcie_hops * c_.tuner.ring_pcie_s[p_] +
                     network_hops * (c_.tuner.ring_network_s[p_] + m_.network_hop_s +
                                     m_.far_share * m_.far_hop_s),
                 std::max(links / link, copies / copy) / n_, 0, 0,
@@ -95,20 +101,23 @@ class Model {
     // No more is on its way than the buffers of all channels hold, until a hop is over.
     double window_s_per_byte(double hop_s) const {
         constexpr double buffer_bytes = 4194304;  // NCCL_BUFFSIZE, of a channel's connection
-        if (!network_ || !simple_) return 0;
+        if (c_.nodes == 1 || !simple_) return 0;
         return (hop_s + m_.network_hop_s + m_.far_hop_s) / (c_.tuner.channels * buffer_bytes);
     }
 
     Pace tree() const {
         Pace pace;
-        pace.latency_s = m_.launch_s + 2 * (c_.per_domain - 1) * hop_s_ +
-                         2 * c_.tree_depth * (c_.tuner.tree_network_s[p_] + m_.network_hop_s) +
+        const double nodes = static_cast<double>(c_.nodes);
+        const double pcie_hops = static_cast<double>(c_.domains) / nodes - 1;
+        pace.latency_s = m_.launch_s +
+                         2 * ((c_.per_domain - 1) * hop_s_ + pcie_hops * c_.tuner.tree_pcie_s[p_] +
+                              std::log2(nodes) * (c_.tuner.tree_network_s[p_] + m_.network_hop_s)) +
                          there_and_back_s();
         const double nvlink = 2 / nvlink_;
         pace.s_per_byte = network_ ? std::max(nvlink, 1 / (c_.tree_network * wire_)) : nvlink;
         pace.window_s_per_byte = window_s_per_byte(c_.tuner.tree_network_s[p_]);
         if (ll_) {
-            if (network_) {
+            if (c_.nodes > 1) {
                 pace.s_per_byte =
                     std::max(pace.s_per_byte, 1 / (c_.tuner.ll_max * m_.network_ll_share));
             }
@@ -160,9 +169,10 @@ class Model {
         const bool all = collective_ == Collective::all_to_all;
         const double peers = all ? n_ - 1 : 1;
         const double part = all ? 1 / n_ : 1;  // of the buffer, to each peer
-        const double peer = ll_ ? m_.peer_ll_bytes_per_s : m_.peer_bytes_per_s;
-        const double nvlink =
-            part * std::max(peers / (c_.nvlink * m_.pairwise_efficiency), 1 / peer);
+        const double copied = ll_ ? m_.peer_ll_bytes_per_s : m_.peer_bytes_per_s;
+        const double links = m_.pairwise_efficiency;  // of what they carry
+        const double peer = c_.pair > 0 ? std::min(copied, c_.pair * links) : copied;
+        const double nvlink = alone_ ? 0 : part * std::max(peers / (c_.nvlink * links), 1 / peer);
         Pace pace{m_.launch_s + hop_s_ + m_.peer_hop * m_.hop_s * (peers - 1), nvlink, 0, 0, 0};
         if (!ll_) {
             pace.fill_s_per_byte = m_.fill_share * nvlink;
@@ -174,7 +184,9 @@ class Model {
         if (network_) {
             // In send_recv one rank of a domain sends to another domain, with a GPU's share of the NICs.
             const double outside = all ? n_ - c_.per_domain : 1;
-            pace.latency_s += c_.tuner.ring_network_s[p_] + m_.network_hop_s + m_.far_hop_s;
+            pace.latency_s += c_.nodes == 1
+                                  ? c_.tuner.ring_pcie_s[p_]
+                                  : c_.tuner.ring_network_s[p_] + m_.network_hop_s + m_.far_hop_s;
             const double network = all ? c_.all_to_all_network : c_.send_network;
             pace.s_per_byte = std::max(nvlink, part * outside * c_.per_domain / network);
         }
@@ -185,7 +197,9 @@ class Model {
     const MeasuredConstants& m_;
     std::size_t p_;
     Collective collective_;
-    bool ll_, simple_, network_;
+    bool ll_, simple_;
+    bool network_;  // domains are joined by it, or by PCIe
+    bool alone_;    // each GPU is in a domain of its own
     double n_;
     double hop_s_;
     double wire_;    // data in what the protocol sends

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 namespace railyard {
 
@@ -21,7 +22,10 @@ const char* obstacle(const Communicator& c, Collective collective, Choice choice
         return is_pairwise(collective) ? "it is made of sends and receives: pairwise"
                                        : "pairwise is for all_to_all and send_recv";
     }
-    if (choice.protocol == Protocol::ll128 && c.domains > 1 && !c.in_order) {
+    if (choice.protocol == Protocol::ll128 && c.over_pcie()) {
+        return "LL128 needs NVLink between the GPUs of a node";
+    }
+    if (choice.protocol == Protocol::ll128 && c.nodes > 1 && !c.in_order) {
         return "LL128 needs a network that keeps stores in order: InfiniBand or RoCE";
     }
     switch (choice.algorithm) {
@@ -53,15 +57,15 @@ const char* obstacle(const Communicator& c, Collective collective, Choice choice
         case Algorithm::collnet_direct:
             if (collective != Collective::all_reduce) return "CollNet is for all_reduce";
             if (!simple) return "CollNet is Simple only";
-            if (c.domains == 1) return "CollNet spans nodes, and there is one";
+            if (c.nodes == 1) return "CollNet spans nodes, and there is one";
             return c.sharp
                        ? nullptr
                        : "CollNet needs SHARP: InfiniBand switches that reduce, above all ranks";
         case Algorithm::pat:
             if (!gathers_or_scatters(collective)) return "PAT is for all_gather and reduce_scatter";
             if (!simple) return "PAT is Simple only";
-            return c.domains > 1 && c.per_domain == 1 ? nullptr
-                                                      : "PAT needs nodes with one GPU of each";
+            return c.nodes > 1 && c.nodes == c.ranks ? nullptr
+                                                     : "PAT needs nodes with one GPU of each";
         case Algorithm::pairwise:
             return choice.protocol == Protocol::ll128 ? "sends are LL or Simple" : nullptr;
     }
@@ -104,19 +108,20 @@ struct Call {
 double ring_seconds(const Call& call) {
     const TunerConstants& t = call.t;
     const Protocol protocol = call.choice.protocol;
-    const double domains = static_cast<double>(call.c.domains);
-    const double network_steps = call.network ? (call.all_reduce ? 2 : 1) * (domains - 1) : 0;
+    const bool network = call.c.nodes > 1;
+    const double network_steps = (call.all_reduce ? 2 : 1) * static_cast<double>(call.c.nodes - 1);
+    const double inside = (call.c.over_pcie() ? t.ring_pcie_s : t.ring_nvlink_s)[call.p];
     const double overhead =
-        call.network ? t.network_overhead_s * (protocol == Protocol::simple ? 3 : 1) : 0;
+        network ? t.network_overhead_s * (protocol == Protocol::simple ? 3 : 1) : 0;
     double latency = t.ring_base_s[call.p] +
-                     (call.steps - network_steps) * std::max(t.ring_nvlink_s[call.p], overhead) +
+                     (call.steps - network_steps) * std::max(inside, overhead) +
                      network_steps * t.ring_network_s[call.p];
     double bandwidth = call.link;
     if (protocol == Protocol::ll) {
         bandwidth = std::min(t.ll_max, 0.5 * call.link);
     } else if (protocol == Protocol::ll128) {
         bandwidth = std::min(t.ll128_share * call.link, t.ring_ll128_max);
-    } else if (call.network && call.all_reduce && call.bytes / (t.channels * call.n) >= 64) {
+    } else if (network && call.all_reduce && call.bytes / (t.channels * call.n) >= 64) {
         latency *= t.network_plateau;
     }
     return call.seconds(latency, bandwidth * (call.n / call.steps));
@@ -125,9 +130,11 @@ double ring_seconds(const Call& call) {
 double tree_seconds(const Call& call) {
     const TunerConstants& t = call.t;
     const Communicator& c = call.c;
+    const double nodes = static_cast<double>(c.nodes);
+    const double inside = (c.over_pcie() ? t.tree_pcie_s : t.tree_nvlink_s)[call.p];
     const double latency =
-        t.tree_base_s[call.p] + 2 * ((c.per_domain - 1) * t.tree_nvlink_s[call.p] +
-                                     c.tree_depth * t.tree_network_s[call.p]);
+        t.tree_base_s[call.p] +
+        2 * ((call.n / nodes - 1) * inside + std::log2(nodes) * t.tree_network_s[call.p]);
     const double link = call.network ? std::min(c.nvlink, call.tree_network()) : c.nvlink;
     double bandwidth = std::min(t.tree_bandwidth * link, t.tree_max);
     if (call.choice.protocol == Protocol::ll) {

@@ -214,20 +214,23 @@ std::string describe(const PartFault& f) {
                        100 * f.speed);
 }
 
-double pcie_ring_bytes_per_s(const Node& node) {
+double pcie_ring_bytes_per_s(const Node& node, std::int64_t gpus) {
     const Pcie& p = node.pcie;
+    const std::int64_t sockets = std::max<std::int64_t>(1, p.sockets);
+    const bool one_switch = gpus <= p.gpus_per_switch;
+    const bool one_socket = gpus * sockets <= node.gpus;
     // A switch's link has one hop of the ring each way. With access control neighbours on one switch meet at
     // the root complex, too: then it has as many as the switch has GPUs.
     double hops = p.acs ? static_cast<double>(std::max<std::int64_t>(1, p.gpus_per_switch)) : 1;
-    if (p.peer_to_peer && node.gpus > p.gpus_per_switch) hops += 1 / p.root_complex_share - 1;
+    if (p.peer_to_peer && !one_switch) hops += 1 / p.root_complex_share - 1;
     double ring = p.link_bytes_per_s / hops;
-    if (p.sockets > 1) ring = std::min(ring, p.socket_bytes_per_s);
+    if (!one_socket) ring = std::min(ring, p.socket_bytes_per_s);
     if (!p.peer_to_peer) ring = std::min(ring, p.bounce_bytes_per_s);
     return ring;
 }
 
 void remove_nvlink(Node& node) {
-    const double ring = pcie_ring_bytes_per_s(node);
+    const double ring = pcie_ring_bytes_per_s(node, node.gpus);
     node.nvlink = false;
     node.gpu.nvlink_bandwidth = Bandwidth::bits_per_second(std::llround(8 * ring));
     node.gpu.nccl_nvlink_bandwidth = node.gpu.nvlink_bandwidth;
@@ -309,8 +312,10 @@ double gemm_seconds(const Gpu& gpu, const Gemm& g) {
     const double padded = std::ceil(g.m / edge) * edge * std::ceil(g.n / edge) * edge;
     const double tiles = g.groups * padded / smallest_tile;
     const double fill = std::min(1.0, tiles / static_cast<double>(gpu.sms));
-    const double compute = g.groups * 2 * padded * (g.k + gpu.tile_prologue) /
-                           (gpu.sustained_flops(g.precision) * fill);
+    const bool grouped = g.groups > 1 && g.precision == Precision::bf16;
+    const double rate =
+        gpu.sustained_flops(g.precision) * fill * (grouped ? gpu.grouped_efficiency : 1);
+    const double compute = g.groups * 2 * padded * (g.k + gpu.tile_prologue) / rate;
     const double bytes = g.groups * (bytes_per_element * (g.m * g.k + g.k * g.n) + 2 * g.m * g.n);
     return std::max(compute, memory_seconds(gpu, bytes)) + seconds(gpu.kernel_gap);
 }

@@ -35,6 +35,8 @@ struct StackKernels {
     double tile_prologue = 0;         // of a product's inner dimension, what a tile's start costs
     double overlap_tax = 0;           // what a hidden collective's SMs cost the computation
     double piecewise_overlap = 0;     // of a collective cut into pieces beside work, what can hide
+    double grouped_efficiency =
+        1;  // experts' grouped launches in 16 bits, of one large product's rate
     Duration kernel_gap{};
     // What an eager framework needs on its CPU to launch one transformer layer, and once a step for
     // data, norms, logs.
@@ -172,8 +174,9 @@ double gemm_seconds(const Gpu& gpu, const Gemm& gemm);
 // Gives the node NICs of this entry of the catalogue, as many as it has.
 void set_nic(Catalogue& catalogue, Node& node, const std::string& nic);
 
-// Bytes/s of a ring of all GPUs of a node over PCIe, the root complex and the link between the sockets.
-double pcie_ring_bytes_per_s(const Node& node);
+// Bytes/s of a ring through the first `gpus` of a node over PCIe, and where these are of several switches or
+// sockets over the root complex and the link between the sockets.
+double pcie_ring_bytes_per_s(const Node& node, std::int64_t gpus);
 
 // The node without NVLink: what a ring of all its GPUs gets over PCIe takes its place.
 void remove_nvlink(Node& node);

@@ -364,7 +364,7 @@ TEST_CASE_FIXTURE(Split, "pairs of GPUs on bridges meet over PCIe, not through t
     const Node pairs = read_node(catalogue, "h100_pcie_8");
     const CollectiveConstants its = read_collective_constants(catalogue, pairs);
     Communicators groups(its, pairs);
-    const double pcie = pcie_ring_bytes_per_s(pairs);
+    const double pcie = pcie_ring_bytes_per_s(pairs, pairs.gpus);
     CHECK(groups.of(Collective::all_gather, 1, 8).network == doctest::Approx(pcie));
     CHECK(groups.of(Collective::all_gather, 1, 2).domains == 1);
     CHECK(make_communicator(its, pairs, {8, 8}).network == doctest::Approx(pcie));
