@@ -10,7 +10,11 @@ namespace railyard {
 namespace {
 
 const std::vector<std::string>& ids() {
-    static const std::vector<std::string> all = Catalogue::names("software");
+    static const std::vector<std::string> all = [] {
+        std::vector<std::string> names = Catalogue::names("software");
+        std::erase(names, unnamed_software);
+        return names;
+    }();
     return all;
 }
 
@@ -93,6 +97,7 @@ Software read_software(Catalogue& c, const std::string& id, const Gpu& gpu) {
     };
     k.tile_prologue = common("tile_prologue");
     k.overlap_tax = common("overlap_tax");
+    k.grouped_efficiency = common("grouped_efficiency");
     k.kernel_gap = own("kernel_gap") ? c.time("software", id, "kernel_gap")
                                      : c.time("step_model", "all", "kernel_gap");
     if (c.has("software", id, "fp8_recipe")) {

@@ -36,8 +36,8 @@ struct Software {
 // The stacks as scenarios call them, in the catalogue's order: a version has its dot, "nemo_25.09", where the
 // catalogue's ids have "_".
 const std::vector<std::string>& software_names();
-// What stands for a stack that nobody named: the one that other stacks' published steps are nearest to.
-inline constexpr const char* unnamed_software = "megatron_core_0.12";
+// The catalogue's entry for a stack that nobody named.
+inline constexpr const char* unnamed_software = "unnamed";
 // The catalogue's id of one of these; another name is a scenario's own entry, and its own id.
 std::string software_id(const std::string& name);
 
