@@ -31,6 +31,12 @@ std::int64_t ParallelPlan::replica_stride() const {
     return (after_tensor ? tensor : 1) * (after_pipeline ? pipeline : 1);
 }
 
+std::int64_t ParallelPlan::expert_stride() const {
+    if (!fold_experts || tensor == 1) return replica_stride();
+    if (replica_ranks() == 1) return tensor_stride();
+    return std::min(tensor_stride(), replica_stride());
+}
+
 std::int64_t ParallelPlan::pipeline_stride() const {
     using enum RankOrder;
     const bool after_tensor = order == tensor_data_pipeline || order == tensor_pipeline_data ||

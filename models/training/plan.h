@@ -119,7 +119,7 @@ struct ParallelPlan : StackHabits {
     std::int64_t expert_replica_ranks() const {
         return replica_ranks() * (fold_experts ? tensor : 1);
     }
-    std::int64_t expert_stride() const { return fold_experts ? tensor_stride() : replica_stride(); }
+    std::int64_t expert_stride() const;
     std::int64_t expert_tensor() const { return fold_experts ? 1 : tensor; }
     // How far apart the neighbours of a group are, in ranks.
     std::int64_t tensor_stride() const;

@@ -55,6 +55,15 @@ void check_experts(const TransformerModel& m, const ParallelPlan& p, Problems& o
                          p.fold_experts ? "tensor x " : "", p.expert_replica_ranks(), p.expert),
              ""});
     }
+    const bool pipeline_between =
+        p.order == RankOrder::tensor_pipeline_data || p.order == RankOrder::data_pipeline_tensor;
+    if (p.fold_experts && p.expert > 1 && p.tensor > 1 && p.replica_ranks() > 1 && p.pipeline > 1 &&
+        pipeline_between) {
+        out.push_back({"order",
+                       "folded expert ranks are tensor and data ranks, and this order puts the "
+                       "pipeline between them",
+                       "tensor_data_pipeline, or fold_experts = false"});
+    }
 }
 
 void check_shards(const ParallelPlan& p, Problems& out) {
