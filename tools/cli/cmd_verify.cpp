@@ -64,10 +64,13 @@ std::size_t verify_all(const std::vector<NamedTable>& wanted, VerifyOptions opti
     return done;
 }
 
-// Whether all rows of a table without a tolerance are refused, and says so. One with a tolerance is outside
-// it then.
+// Whether a table has no row to compare, and says so. One with a tolerance is outside it then.
 bool all_refused(const VerifiedTable& table) {
-    if (table.rows == 0 || !table.expressed.empty() || !table.outside().empty()) return false;
+    if (table.rows == 0) {
+        fmt::print(stderr, "railyard: table {} has no rows\n", visible(table.name));
+        return true;
+    }
+    if (!table.expressed.empty() || !table.outside().empty()) return false;
     fmt::print(
         stderr,
         "railyard: none of the {} rows of table {} can be expressed, so nothing was compared\n",

@@ -146,6 +146,7 @@ class TableRuns {
     const Template* source_of(const RowRun& row, const std::string& key) const;
     double published(const Expectation& e, const Columns& columns) const;
     bool measured(const Expectation& e, const Columns& columns) const;
+    static void leave_out_blank(RowRun& run);
     VerifiedRow expected(const RowRun& run, const Expectation& e) const;
     Position place(const RowRun& run, const std::string& column) const;
     void refuse(const RowRun& row, const std::string& column, const std::string& why);
@@ -198,8 +199,13 @@ void TableRuns::add(std::size_t number) {
         if (!change->refuse.empty()) return refuse(run, change->rows.column, change->refuse);
         if (!change->remark.empty()) remark(run, change->rows.column, change->remark);
     }
-    for (const Expected& e : run.expected) {
-        if (measured(*e.of, columns)) published(*e.of, columns);
+    if (!options_.unmeasured) leave_out_blank(run);
+    for (const auto& [e, simulated] : run.expected) {
+        if (!measured(*e, columns)) continue;
+        const double value = published(*e, columns);
+        if (e->as != Published::figure || value > 0) continue;
+        return refuse(run, e->published->names().empty() ? "" : e->published->names()[0],
+                      fmt::format("expected a measurement of more than 0, found {:.6g}", value));
     }
     run.name = d_.row->text(columns);
     if (!d_.nccl_tests.empty()) return add_collective(run);
@@ -292,12 +298,21 @@ void TableRuns::add_collective(const RowRun& run) {
     }
 }
 
-// Without a figure in any of the columns that it is made of, where that may be.
-bool TableRuns::measured(const Expectation& e, const Columns& columns) const {
-    if (!options_.unmeasured) return true;
+bool has_figures(const Expectation& e, const Columns& columns) {
     return std::ranges::none_of(e.published->names(), [&](const std::string& name) {
         return columns.text(name).empty() || columns.text(name) == "-";
     });
+}
+
+// Of a row with several measurements those whose field is empty; the last one is complained of.
+void TableRuns::leave_out_blank(RowRun& run) {
+    const auto blank = [&](const Expected& e) { return !has_figures(*e.of, run.columns); };
+    if (!std::ranges::all_of(run.expected, blank)) std::erase_if(run.expected, blank);
+}
+
+// Without a figure in any of the columns that it is made of, where that may be.
+bool TableRuns::measured(const Expectation& e, const Columns& columns) const {
+    return !options_.unmeasured || has_figures(e, columns);
 }
 
 double TableRuns::published(const Expectation& e, const Columns& columns) const {

@@ -94,7 +94,8 @@ class Template {
             if (field.empty() || field == "-") {
                 throw RowError{expression.text(), "expected a value, found none"};
             }
-            return field;
+            const bool grouped = !match_pattern(field, R"(\d{1,3}(,\d{3})+)").empty();  // 8,192
+            return grouped ? number_text(row.figure(expression.text())) : field;
         }
         return number_text(
             value_of(expression, [&](const auto& name) { return row.figure(name); }));
