@@ -399,6 +399,7 @@ void QuestionReader::read_axis(Section& section, const AxisBounds& bounds) {
     } else if (const bool any = axis.free && bounds.from && !section.has("steps");
                const std::optional<Axis> keyed = Axis::read(section, bounds, any)) {
         check_key(section, "key", keyed->key());
+        if (when == nullptr) check_axis_is_free(section, keyed->key(), q_.base_settings);
         if (axis.name.empty()) axis.name = keyed->key().substr(keyed->key().rfind('.') + 1);
         if (any) {
             axis.range = keyed;

@@ -89,6 +89,18 @@ void check_setting(const std::string& setting, const std::string& what, Diagnost
     }
 }
 
+void check_axis_is_free(Section& axis, const std::string& key,
+                        const std::vector<std::string>& settings) {
+    const auto same = [&](const std::string& setting) {
+        return trimmed(std::string_view(setting).substr(0, setting.find('='))) == key;
+    };
+    const auto set = std::ranges::find_if(settings, same);
+    if (set == settings.end()) return;
+    axis.error("key",
+               fmt::format("--set {} has no effect: the axis sets the key at each point", *set),
+               "leave out --set, or give the axis this value alone");
+}
+
 namespace {
 
 class StudyReader {
@@ -185,6 +197,7 @@ void StudyReader::read_axes() {
         std::optional<Axis> axis = Axis::read(section, bounds_[at++], takes_any_value_);
         if (!axis) continue;
         check_key(section, axis->key());
+        check_axis_is_free(section, axis->key(), study_.base_settings);
         if (std::ranges::find(seen, axis->key()) != seen.end()) {
             section.error("key", fmt::format("{} is an axis already", axis->key()));
         }

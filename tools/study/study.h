@@ -56,6 +56,10 @@ std::optional<std::string> help_for_unknown_key(const std::string& key);
 // Reports a --set that no scenario could take, before any is read. `what` it would change: a file, a verb.
 void check_setting(const std::string& setting, const std::string& what, Diagnostics& diagnostics);
 
+// Reports a --set of the key that an axis sets at each point.
+void check_axis_is_free(Section& axis, const std::string& key,
+                        const std::vector<std::string>& settings);
+
 // What may stand in [sweep], as it is read.
 std::vector<SchemaRow> study_schema();
 
