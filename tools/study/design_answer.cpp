@@ -18,7 +18,8 @@ bool is_price(const std::string& input) {
 
 namespace {
 
-constexpr std::int64_t replicas_of_campaigns = 4;
+constexpr std::int64_t replicas_of_campaigns =
+    4;  // of what is bought and done, which hardly varies
 
 class Answerer {
   public:
@@ -267,7 +268,10 @@ void Answerer::explain_next() {
     }
 }
 
+// Where the two best change places, on the replicas that they were ranked by.
 std::optional<std::string> Answerer::breakeven(const UncertainInput& input) {
+    const auto replicas =
+        static_cast<std::int64_t>(std::min(searched(0).values.size(), searched(1).values.size()));
     const KeyRange shares(input.name(), "0.0", "1.0", false, input.name());
     const auto difference = [&](double share) -> std::optional<PairedComparison> {
         std::vector<ScenarioChanges> both;
@@ -280,7 +284,7 @@ std::optional<std::string> Answerer::breakeven(const UncertainInput& input) {
             if (reads) input.set(changes, share);
             both.push_back(std::move(changes));
         }
-        const auto found = run_trials(trials(replicas_of_campaigns, "break-even"), both);
+        const auto found = run_trials(trials(replicas, "break-even"), both);
         if (!found[0] || !found[1]) return std::nullopt;
         if (!found[0]->possible() || !found[1]->possible()) return std::nullopt;
         return compare_paired(found[0]->values[0], found[1]->values[0],
@@ -290,7 +294,10 @@ std::optional<std::string> Answerer::breakeven(const UncertainInput& input) {
     const BreakevenResult found =
         find_breakeven(shares, scan, better_of(q_.objective.metric), difference);
     if (found.crossings.empty()) return std::nullopt;
-    return input.at(found.crossings[0].x);
+    const double now = input.share_as_it_is();
+    const auto nearest = std::ranges::min_element(
+        found.crossings, {}, [&](const Crossing& crossing) { return std::abs(crossing.x - now); });
+    return input.at(nearest->x);
 }
 
 void Answerer::find_turning() {

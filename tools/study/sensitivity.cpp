@@ -55,6 +55,12 @@ bool UncertainInput::as_it_is(double share) const {
     return estimate != nullptr && factor_at(*estimate, share) == 1;
 }
 
+double UncertainInput::share_as_it_is() const {
+    const Estimate* estimate = std::get_if<Estimate>(&what_);
+    if (estimate == nullptr || estimate->high_factor == estimate->low_factor) return 0.5;
+    return (1 - estimate->low_factor) / (estimate->high_factor - estimate->low_factor);
+}
+
 namespace {
 
 constexpr double nothing = std::numeric_limits<double>::quiet_NaN();

@@ -31,6 +31,7 @@ class UncertainInput {
     void set(ScenarioChanges& changes, double share) const;
     // It is there as it is: nothing to set.
     bool as_it_is(double share) const;
+    double share_as_it_is() const;  // of an estimate, or the middle
 
   private:
     std::variant<Estimate, KeyRange> what_;
