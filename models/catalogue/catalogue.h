@@ -119,6 +119,8 @@ class Catalogue {
     // A number or a quantity in the base unit of its dimension, with its range; an estimate without one has
     // the house's spread. What is read here is not among the estimates that an answer is tried for.
     ValueRange range(std::string_view kind, std::string_view name, std::string_view key);
+    // How many there are of something. Without a range that is what somebody chose to build, and no estimate
+    // that an answer is tried for.
     std::int64_t integer(std::string_view kind, std::string_view name, std::string_view key,
                          std::optional<std::int64_t> otherwise = {});
     // Lists, in the order written.
