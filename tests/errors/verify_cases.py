@@ -73,6 +73,42 @@ def case_verify_a_table_of_which_no_row_can_be_expressed(program, folder):
         check(listed or "rows with it are run as if it were not there" in stderr, stderr)
 
 
+def case_verify_units_parts_and_words_that_say_no(program, folder):
+    names = ("case,model,layers,hidden,ffn_hidden,heads,kv_heads,head_dim,vocab,seq,experts,top_k,moe_ffn,shared_experts,"
+             "gated_mlp,gpu,gpus,gpus_per_node,nic_gbit_per_gpu,nvlink_domain,precision,tp,pp,vpp,cp,dp,ep,sharding,"
+             "microbatch,global_batch,recompute,overlap,metric,value,unit,notes").split(",")
+    llama = {"layers": 32, "hidden": 4096, "ffn_hidden": 14336, "heads": 32, "kv_heads": 8, "vocab": 128256, "seq": 8192,
+             "gated_mlp": 1, "gpu": "H100", "gpus": 8, "gpus_per_node": 8, "precision": "bf16", "tp": 2, "pp": 1, "dp": 4,
+             "microbatch": 1, "global_batch": 128, "recompute": "none", "overlap": "dp", "metric": "model_tflops_per_gpu",
+             "value": 400, "unit": "TFLOP/s/GPU", "model": "llama"}
+
+    def run(**changes):
+        values = {**llama, **changes}
+        path = write(folder / "runs.csv", ",".join(names) + "\n" +
+                     ",".join(f'"{values.get(name, "")}"' for name in names) + "\n")
+        code, out, stderr = program.run(["verify", "--json", path])
+        return json.loads(out)["rows"] if code == 0 else [], stderr
+
+    expected = str(run()[0][0]["simulated"])
+    equal("PFLOP/s", "400.0", str(run(value=0.4, unit="PFLOP/s/GPU")[0][0]["published"]))
+    equal("8,192", expected, str(run(seq="8,192")[0][0]["simulated"]))
+    check(str(run(overlap="tp dp")[0][0]["simulated"]) != expected, "tp is hidden")
+    equal("no tp", expected, str(run(overlap="dp no tp")[0][0]["simulated"]))
+    equal("not LoRA", expected, str(run(case="not_LoRA_full")[0][0]["simulated"]))
+    equal("1.0 %", "1.0", str(run(metric="mfu", value="1.0", unit="%")[0][0]["published"]))
+    for changes, why in (({"unit": "tokens/s"}, "the unit is not one of this metric"),
+                         ({"metric": "step_time", "unit": "min"}, "expected s or ms"),
+                         ({"metric": "tokens_per_s_per_gpu", "unit": "tokens/s"}, "the other way round"),
+                         ({"gpu": "H100 NVL94"}, "no node with this card"),
+                         ({"gpu": "H100 MIG 3g.40gb"}, "a part of a GPU"),
+                         ({"value": 0}, "expected a measurement of more than 0, found 0")):
+        found, stderr = run(**changes)
+        check(not found and why in stderr, f"{changes}: {stderr}")
+    path = write(folder / "runs.csv", ",".join(names) + "\n")
+    code, _, stderr = program.run(["verify", path])
+    check(code == 2 and "table runs has no rows" in stderr, stderr)
+
+
 def case_verify_gpus_that_do_not_divide(program, folder):
     rows_of_llama = ("gpus,tp,cp,pp,seq_len,batch_per_dp,tflops_per_gpu\n"
                      "8192,8,1,16,8192,32,430\n8192,,1,16,8192,32,430\n8200,8,1,16,8192,32,430\n")

@@ -248,7 +248,8 @@ TEST_CASE(
     // Access control sends the second hop of each switch there too, at no loss but the link's.
     pcie.acs = true;
     CHECK(ring(8) == doctest::Approx(1 / (1 + 1 / pcie.root_complex_share)));
-    CHECK(ring(8) * pcie.link_bytes_per_s == doctest::Approx(pcie_ring_bytes_per_s(c.node, c.node.gpus)));
+    CHECK(ring(8) * pcie.link_bytes_per_s ==
+          doctest::Approx(pcie_ring_bytes_per_s(c.node, c.node.gpus)));
 }
 
 TEST_CASE("one slow part holds up every rank of its group, and is named") {
@@ -662,6 +663,52 @@ TEST_CASE("an all-to-all over PCIe takes as long by hand as on links") {
         CHECK(solved >= 0.999 * bytes * g * (n - g) / n / nics);
         CHECK(time(by_hand.of(Collective::all_to_all, stride, ranks)) ==
               doctest::Approx(solved).epsilon(0.1));
+    }
+}
+
+TEST_CASE("a group alone is by hand as fast as on links, wherever its ranks are") {
+    for (const char* name : {"dgx_h100", "dgx_a100", "seed_h100_node", "h100_pcie_8", "l40s_4",
+                             "gh200_4", "mi250x_8"}) {
+        CAPTURE(std::string(name));
+        Cluster c("rail_optimized", 4);
+        c.node = read_node(c.catalogue, name);
+        c.spec.nics_per_node = c.node.nics;
+        c.spec.nic_bandwidth = c.node.nic_line_rate;
+        c.build();
+        const std::int64_t each = c.node.gpus;
+        for (const std::int64_t gpus :
+             {each / 2, each - 1, each, each + 1, each + each / 2, 2 * each + 1, 4 * each}) {
+            for (const Collective kind :
+                 {Collective::all_gather, Collective::send_recv, Collective::all_to_all}) {
+                CAPTURE(gpus);
+                CAPTURE(collective_names[static_cast<std::size_t>(kind)]);
+                const Communicator ideal =
+                    read_communicator(c.catalogue, c.node, {gpus, each, false});
+                Communicator on_links = ideal;
+                GpuNetwork network = c.network(Routing::spray);
+                measure(network, groups(gpus, 1, gpus), kind, on_links);
+                const auto seconds = [&](const Communicator& of) {
+                    return collective_cost(of, kind, 1e12).seconds;
+                };
+                CHECK(seconds(ideal) == doctest::Approx(seconds(on_links)).epsilon(0.1));
+            }
+        }
+    }
+}
+
+TEST_CASE("inside a node PCIe has latencies of its own, whatever NICs there are, and no LL128") {
+    Cluster c("rail_optimized", 4);
+    c.node = read_node(c.catalogue, "h100_pcie_8");
+    Node with_efa = c.node;
+    set_nic(c.catalogue, with_efa, "efa_v1_100");
+    const auto seconds = [&](const Node& node, std::int64_t ranks, double bytes) {
+        const Communicator of = read_communicator(c.catalogue, node, {ranks, 8, false});
+        CHECK(!available(of, Collective::all_reduce, {Algorithm::ring, Protocol::ll128}));
+        return collective_cost(of, Collective::all_reduce, bytes).seconds;
+    };
+    for (const double bytes : {8.0, 1e6, 1e8}) {
+        CHECK(seconds(with_efa, 8, bytes) == seconds(c.node, 8, bytes));
+        CHECK(seconds(with_efa, 16, bytes) > seconds(c.node, 16, bytes));
     }
 }
 

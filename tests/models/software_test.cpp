@@ -109,6 +109,32 @@ TEST_CASE_FIXTURE(Stack, "folded experts are whole: their tensor collectives are
     CHECK_FALSE(plan_problems(m, folded).empty());  // there are eight
 }
 
+TEST_CASE_FIXTURE(Stack, "folded experts are neighbours whichever ranks come first") {
+    const TransformerModel m = read_model(catalogue, "mixtral_8x7b");
+    const Node n = node("dgx_h100");
+    ParallelPlan plan = on_64();
+    plan.expert = 8;
+    plan.fold_experts = true;
+    plan.data *= plan.tensor;
+    plan.tensor = 1;
+    const double first = part(m, plan, n, "expert all-to-all");
+    CHECK(first > 0);
+    for (std::size_t order = 0; order < rank_order_names.size(); ++order) {
+        CAPTURE(rank_order_names[order]);
+        plan.order = static_cast<RankOrder>(order);
+        CHECK(part(m, plan, n, "expert all-to-all") == first);
+    }
+    plan.tensor = 4;
+    plan.data /= 8;
+    plan.pipeline = 2;
+    plan.order = RankOrder::data_tensor_pipeline;
+    CHECK(plan.expert_stride() == 1);
+    CHECK(plan_problems(m, plan).empty());
+    plan.order = RankOrder::data_pipeline_tensor;
+    REQUIRE(plan_problems(m, plan).size() == 1);
+    CHECK(plan_problems(m, plan)[0].key == "order");
+}
+
 TEST_CASE_FIXTURE(
     Stack,
     "experts that are folded and not split exchange gradients with all ranks that have them") {
