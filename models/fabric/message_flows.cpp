@@ -38,8 +38,20 @@ void MessageFlows::pin(VertexId from, VertexId to, std::vector<LinkId> path) {
     pinned_[{from, to}] = std::move(path);
 }
 
+// What the flows of a message that has been sent join.
+std::int64_t MessageFlows::joint_of(Handle message) {
+    const auto first = flows_.begin() + message;
+    if (first->joins < 0) {
+        const std::int64_t joint = joints_++;
+        std::for_each_n(first, queue_pairs_, [&](PacketFlow& flow) { flow.joins = joint; });
+    }
+    return first->joins;
+}
+
 MessageFlows::Handle MessageFlows::send(const Message& m) {
     const auto first = static_cast<Handle>(flows_.size());
+    const bool joint = m.after != nothing && queue_pairs_ > 1;
+    const std::int64_t after_joint = joint ? joint_of(m.after) : -1;
     const auto pinned = pinned_.find({m.from, m.to});
     for (std::int64_t q = 0; q < queue_pairs_; ++q) {
         PacketFlow flow;
@@ -68,7 +80,8 @@ MessageFlows::Handle MessageFlows::send(const Message& m) {
         flow.bytes =
             std::max<std::int64_t>(1, m.bytes / queue_pairs_ + (q < m.bytes % queue_pairs_));
         flow.start = m.start;
-        flow.after = m.after == nothing ? -1 : m.after + q;
+        flow.after = joint ? -1 : m.after;
+        flow.after_joint = after_joint;
         flow.traffic_class = m.traffic_class;
         flows_.push_back(std::move(flow));
     }

@@ -25,7 +25,7 @@ class MessageFlows {
         VertexId to = 0;
         std::int64_t bytes = 0;  // at least one goes over each queue pair
         Picoseconds start{};
-        Handle after = nothing;  // queue pair by queue pair
+        Handle after = nothing;  // all of it has come
         // An earlier message of the same connection, whose queue pairs this one uses too.
         Handle continues = nothing;
         int traffic_class = 1;
@@ -52,6 +52,7 @@ class MessageFlows {
     const std::vector<VertexId>& aggregating() const { return aggregating_; }
 
   private:
+    std::int64_t joint_of(Handle message);
     std::size_t aggregation_node(VertexId switch_);  // its place among them
 
     const Topology& topology_;

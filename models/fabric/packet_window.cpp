@@ -258,22 +258,13 @@ void note(const PacketEngine& engine, const Topology& topology, const Watcher& w
 }
 
 void note_flows(const PacketEngine& engine, const PacketWindow& window, WindowResult& result) {
-    std::map<std::int64_t, Picoseconds> joint_ends;
     for (std::size_t f = 0; f < window.flows.size(); ++f) {
-        const PacketFlow& flow = window.flows[f];
-        Picoseconds waited = flow.start;
-        if (flow.after >= 0) waited = engine.end(static_cast<std::size_t>(flow.after));
-        if (flow.after_joint >= 0) waited = joint_ends.at(flow.after_joint);
-        if (flow.joins >= 0) {
-            Picoseconds& last = joint_ends[flow.joins];
-            last = std::max(last, engine.end(f));
-        }
-        result.begun.push_back(std::max(flow.start, waited));
         result.ends.push_back(engine.end(f));
         result.failed.push_back(engine.failed(f));
         result.failures += engine.failed(f);
         result.received_bytes.push_back(engine.received_bytes(f));
     }
+    result.begun = begins_of(window.flows, result.ends);
 }
 
 // Why a window that has not resolved ends now.
@@ -288,6 +279,24 @@ std::optional<WindowEnding> why_over(PacketEngine& engine, const LinkFailover& f
 }
 
 }  // namespace
+
+std::vector<Picoseconds> begins_of(const std::vector<PacketFlow>& flows,
+                                   const std::vector<Picoseconds>& ends) {
+    std::vector<Picoseconds> out;
+    std::map<std::int64_t, Picoseconds> joint_ends;
+    for (std::size_t f = 0; f < flows.size(); ++f) {
+        const PacketFlow& flow = flows[f];
+        Picoseconds waited = flow.start;
+        if (flow.after >= 0) waited = ends[static_cast<std::size_t>(flow.after)];
+        if (flow.after_joint >= 0) waited = joint_ends.at(flow.after_joint);
+        if (flow.joins >= 0) {
+            Picoseconds& last = joint_ends[flow.joins];
+            last = std::max(last, ends[f]);
+        }
+        out.push_back(std::max(flow.start, waited));
+    }
+    return out;
+}
 
 std::string source_name(const Topology& topology, const PacketWindow& window,
                         const PacketFlow& flow) {

@@ -43,6 +43,10 @@ struct PacketWindow {
     std::uint64_t events_max = UINT64_MAX;
 };
 
+// When each flow could begin, if they ended then.
+std::vector<Picoseconds> begins_of(const std::vector<PacketFlow>& flows,
+                                   const std::vector<Picoseconds>& ends);
+
 // "node-3.nic-0", or "leaf-1.sharp" for the aggregation node of a switch.
 std::string source_name(const Topology& topology, const PacketWindow& window,
                         const PacketFlow& flow);

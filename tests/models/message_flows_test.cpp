@@ -3,6 +3,7 @@
 #include <map>
 
 #include "tests/models/topologies.h"
+#include "tests/models/windows.h"
 
 using namespace railyard;
 
@@ -36,5 +37,31 @@ TEST_CASE("a connection's queue pairs take the same links as packets and as shar
                 }
             }
         }
+    }
+}
+
+TEST_CASE("a message waits for all queue pairs of the one before it") {
+    // The first node's port in one of two planes is slow, and so one of the queue pairs of what it sends.
+    const WindowResult r = run_first_window(one_switch + R"(
+[fabric.compute]
+planes = 2
+queue_pairs = 2
+[[fabric.compute.fault]]
+from = "node-0.nic-0"
+to = "leaf-0"
+capacity = 0.1
+[[window.traffic]]
+kind = "ring"
+bytes = "1 MB"
+steps = 2
+)",
+                                            {"cluster.nodes=2", "cluster.nics_per_node=1"});
+    // Two messages of two queue pairs in each of two steps; the last is what the second node sends.
+    REQUIRE(r.ends.size() == 8);
+    const Picoseconds came = std::max(r.ends[0], r.ends[1]);
+    CHECK(came > 2 * std::min(r.ends[0], r.ends[1]));
+    for (const std::size_t f : {6, 7}) {
+        CHECK(r.begun[f] == came);
+        CHECK(r.ends[f] > came);
     }
 }

@@ -245,6 +245,40 @@ void print_traffic(const Scenario& s, const NetworkWindow& window, const WindowR
     fmt::print("{}", table.text());
 }
 
+// The flows of a window as transfers. A joint is one transfer of nothing for each that joins it, which waits
+// for that and for the one before.
+class FairTransfers {
+  public:
+    FairTransfers(const Topology& topology, std::size_t flows)
+        : shares_(capacities(topology), flows) {}
+
+    void add(const PacketFlow& flow, Transfer transfer) {
+        transfer.after = flow.after_joint >= 0 ? joints_.at(flow.after_joint) : of(flow.after);
+        transfer.behind = of(flow.continues);
+        transfers_.push_back(number(shares_.add(std::move(transfer))));
+        if (flow.joins < 0) return;
+        Transfer joint;
+        joint.behind = transfers_.back();
+        const auto before = joints_.find(flow.joins);
+        if (before != joints_.end()) joint.after = before->second;
+        joints_[flow.joins] = number(shares_.add(std::move(joint)));
+    }
+    void run() { shares_.run(); }
+    Picoseconds end(std::size_t flow) const {
+        return shares_.end(static_cast<std::size_t>(transfers_[flow]));
+    }
+
+  private:
+    static std::int64_t number(std::size_t transfer) { return static_cast<std::int64_t>(transfer); }
+    std::int64_t of(std::int64_t flow) const {
+        return flow < 0 ? -1 : transfers_[static_cast<std::size_t>(flow)];
+    }
+
+    FlowSimulation shares_;
+    std::vector<std::int64_t> transfers_;          // of each flow
+    std::map<std::int64_t, std::int64_t> joints_;  // the last transfer of each
+};
+
 // When each flow would have ended at flow scale: fair shares of links, sprayed, hashed or adaptive as the
 // packets are, and its acknowledgement back. None: faults and reductions in switches are not the same there.
 std::optional<std::vector<Picoseconds>> fair_ends(const NetworkWindow& window) {
@@ -257,7 +291,7 @@ std::optional<std::vector<Picoseconds>> fair_ends(const NetworkWindow& window) {
     RoutingSpec of_queue_pair = window.window.routing;
     of_queue_pair.queue_pairs = 1;
     Router router(t, of_queue_pair);
-    FlowSimulation shares(capacities(t), flows.size());
+    FairTransfers shares(t, flows.size());
     std::vector<Picoseconds> back;
     for (const PacketFlow& f : flows) {
         Transfer transfer;
@@ -271,10 +305,8 @@ std::optional<std::vector<Picoseconds>> fair_ends(const NetworkWindow& window) {
         transfer.bytes = static_cast<double>(f.bytes) * on_wire;
         transfer.start = f.start;
         transfer.latency = router.latency(transfer.usages);
-        transfer.after = f.after;
-        transfer.behind = f.continues;
         back.push_back(transfer.latency);
-        shares.add(std::move(transfer));
+        shares.add(f, std::move(transfer));
     }
     shares.run();
     std::vector<Picoseconds> ends;
@@ -291,13 +323,7 @@ void print_fair_shares(const Scenario& s, const NetworkWindow& window, const Win
     if (!ends) return;
     WindowResult fair = r;
     fair.ends = *ends;
-    for (std::size_t f = 0; f < ends->size(); ++f) {
-        const PacketFlow& flow = window.window.flows[f];
-        fair.begun[f] = flow.start;
-        if (flow.after >= 0) {
-            fair.begun[f] = std::max(flow.start, (*ends)[static_cast<std::size_t>(flow.after)]);
-        }
-    }
+    fair.begun = begins_of(window.window.flows, *ends);
     const auto by_fair_shares = summary_of_window(window, fair);
     for (const auto& [index, t] : summary_of_window(window, r)) {
         const auto& other = by_fair_shares.at(index);
