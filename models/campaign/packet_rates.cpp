@@ -257,8 +257,9 @@ class PacketRates final : public NetworkModel {
         const std::int64_t servers = t.spec().servers;
         for (std::int64_t node = 0; node < scenario_.job.nodes; ++node) {
             for (std::int64_t k = 0; k < servers; ++k) {
+                // Each server has a stripe of every node.
                 const VertexId there =
-                    t.server_nic((node + k) % servers, (node + k) % t.spec().nics_per_server);
+                    t.server_nic((node + k) % servers, node % t.spec().nics_per_server);
                 MessageFlows::Message m{
                     nic_towards(node, there, node + k, flows), there,
                     static_cast<std::int64_t>(bytes / static_cast<double>(servers))};

@@ -182,17 +182,19 @@ class Layout {
         }
     }
 
-    // A node's bytes are striped over servers, in turn from another one for each node; a stripe uses the
-    // node's NICs and the server's in turn.
+    // A node's bytes are striped over servers, in turn from another one for each node; stripes use the
+    // node's NICs in turn, and each server's.
     void add_storage() {
         const std::int64_t servers = topology_.spec().servers;
         const std::int64_t stripes =
             spec_->stripes > 0 ? std::min(spec_->stripes, servers) : servers;
         const int traffic_class = context_.converged ? context_.storage_class : 1;
+        std::vector<std::int64_t> taken(static_cast<std::size_t>(servers));  // stripes of each
         for (std::int64_t node = 0; node < context_.nodes; ++node) {
             for (std::int64_t k = 0; k < stripes; ++k) {
                 const std::int64_t server = (node * stripes + k) % servers;
-                const std::int64_t of_server = (node + k) % topology_.spec().nics_per_server;
+                const std::int64_t of_server =
+                    taken[static_cast<std::size_t>(server)]++ % topology_.spec().nics_per_server;
                 const VertexId there = topology_.server_nic(server, of_server);
                 const VertexId here = nic_towards(node, there, node + k);
                 const std::int64_t bytes =

@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <map>
 
@@ -63,5 +64,32 @@ steps = 2
     for (const std::size_t f : {6, 7}) {
         CHECK(r.begun[f] == came);
         CHECK(r.ends[f] > came);
+    }
+}
+
+TEST_CASE("stripes use all NICs of every server alike") {
+    for (const std::int64_t stripes : {1, 2, 4}) {
+        ScenarioChanges changes;
+        changes.packets = true;
+        changes.settings = {"cluster.nodes=24",
+                            fmt::format("window.traffic.0.stripes={}", stripes)};
+        const Scenario s = load_scenario(one_switch + R"(
+[storage]
+servers = 4
+nics_per_server = 2
+[fabric.storage]
+kind = "roce"
+topology = "single_switch"
+[[window.traffic]]
+kind = "checkpoint"
+bytes = "24 MiB"
+)",
+                                         "stripes.toml", changes);
+        const NetworkWindow w = packet_windows(s)[0];
+        const Topology& t = w.network->topology;
+        std::map<VertexId, int> written;
+        for (const PacketFlow& f : w.window.flows) ++written[t.links()[f.path.back()].to];
+        REQUIRE(written.size() == 8);
+        for (const auto& [nic, count] : written) CHECK(count == 3 * stripes);
     }
 }
