@@ -21,6 +21,9 @@ class PacketFaults {
     std::int64_t up_after(LinkId link) const {
         return faults_[ports_.port(link).faults].up_after(run_.now);
     }
+    bool is_down(LinkId link) const {
+        return ports_.port(link).faults != PacketRun::none && up_after(link) > run_.now;
+    }
     // What becomes of a packet that leaves at `sent` and would be there at `there`: it is lost, or kept to be
     // sent again, as it has been so many times.
     enum class Fate : std::uint8_t { crosses, lost, kept };

@@ -176,6 +176,20 @@ bool PacketSenders::window_is_full(std::uint32_t flow) const {
     return under_way * run_.spec.payload_bytes >= f.pace.window_bytes;
 }
 
+bool PacketSenders::is_held_up(std::uint32_t flow) const {
+    const QueuePair& f = pairs_[flow];
+    const auto stands = [&](LinkId link) {
+        return links_.faults.is_down(link) ||
+               (links_.ports.port(link).stopped() >> f.traffic_class & 1) != 0;
+    };
+    if (!has_ports(flow)) return stands(run_.packets.link_at(f.first));
+    const auto first = flow_ports_.begin() + rarely_[flow].first_port;
+    const VertexId target = target_of(f);
+    return std::all_of(first, first + rarely_[flow].ports, [&](LinkId link) {
+        return stands(link) || !links_.ways.leads(link, target);
+    });
+}
+
 void PacketSenders::offer(std::uint32_t flow) {
     QueuePair& f = pairs_[flow];
     if (has_ports(flow)) return offer_to_ports(flow);

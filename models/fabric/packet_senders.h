@@ -84,6 +84,8 @@ class PacketSenders {
     // A packet of its flow that leaves now by `link`.
     std::uint32_t new_packet(LinkId link, const Packet& packet);
     bool window_is_full(std::uint32_t flow) const;
+    // Its NIC can't send it: the cable is down, or the class must wait.
+    bool is_held_up(std::uint32_t flow) const;
     // What was lost comes first, then what was never sent.
     void aim(std::uint32_t flow);
     // Puts the flow into its NIC's turn if it may send by the time the NIC can, else sets its alarm.

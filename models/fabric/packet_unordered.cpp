@@ -155,15 +155,18 @@ void UnorderedRecovery::tell_of_path(std::uint32_t id, Picoseconds round_trip) {
 }
 
 // Its timeout is that of the packet under way which was sent first. While nothing comes back, what is sent
-// again has twice as long after each that has passed for the packet that the receiver waits for.
+// again has twice as long after each that has passed for the packet that the receiver waits for. With nothing
+// under way it is that of what is to go again: its NIC may be cut off.
 void UnorderedRecovery::await_oldest(std::uint32_t flow) {
-    QueuePair& f = pairs_.pair(flow);
-    const UnorderedSender::Sent* oldest = senders_[flow].oldest();
-    if (oldest == nullptr || run_.spec.retransmission_timeout.count() == 0) {
-        f.timeout_at = PacketRun::unset;
-        return;
+    UnorderedSender& sender = senders_[flow];
+    const UnorderedSender::Sent* oldest = sender.oldest();
+    if (run_.spec.retransmission_timeout.count() > 0) {
+        if (oldest != nullptr) return await_since(flow, oldest->at, oldest->again);
+        if (sender.has_lost() && !pairs_.window_is_full(flow)) {
+            return await_since(flow, run_.now, true);
+        }
     }
-    await_since(flow, oldest->at, oldest->again);
+    pairs_.pair(flow).timeout_at = PacketRun::unset;
 }
 
 void UnorderedRecovery::await_since(std::uint32_t flow, std::int64_t since, bool again) {
@@ -174,15 +177,19 @@ void UnorderedRecovery::await_since(std::uint32_t flow, std::int64_t since, bool
     pairs_.await_timeout(flow);
 }
 
-// Nothing is under way, and what has timed out has no credit to go again: the request for news can be lost
-// like anything else, and is made again.
-void UnorderedRecovery::request_again(std::uint32_t flow) {
+// Nothing is under way. What has timed out may have no credit to go again: the request for news can be lost
+// like anything else, and is made again. Or its NIC sends nothing. Or it will have its turn.
+void UnorderedRecovery::time_out_idle(std::uint32_t flow) {
     QueuePair& f = pairs_.pair(flow);
-    if (run_.spec.request_gap.count() == 0) return;
-    ++run_.totals.timeouts;
-    if (f.retries == run_.spec.retries) return pairs_.fail(flow);
-    ++f.retries;
-    request(flow);
+    const bool full = pairs_.window_is_full(flow);
+    const bool held_up = pairs_.is_held_up(flow);
+    if (held_up || full) {
+        if (!held_up && run_.spec.request_gap.count() == 0) return;
+        ++run_.totals.timeouts;
+        if (f.retries == run_.spec.retries) return pairs_.fail(flow);
+        ++f.retries;
+        if (full) request(flow);
+    }
     await_since(flow, run_.now, true);
 }
 
@@ -190,7 +197,7 @@ void UnorderedRecovery::time_out_oldest(std::uint32_t flow) {
     QueuePair& f = pairs_.pair(flow);
     UnorderedSender& sender = senders_[flow];
     const UnorderedSender::Sent* oldest = sender.oldest();
-    if (oldest == nullptr) return request_again(flow);
+    if (oldest == nullptr) return time_out_idle(flow);
     ++run_.totals.timeouts;
     const UnorderedSender::Sent sent = *oldest;
     if (sent.number == f.acknowledged) {

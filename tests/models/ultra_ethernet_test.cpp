@@ -452,3 +452,23 @@ bytes = "2 MB"
     // One value is one path, chosen by hash: flows collide.
     CHECK(mean({"fabric.compute.transport.entropy_values=1"}) > 1.1 * mean({}));
 }
+
+TEST_CASE("a sender whose own cable dies gives up, as those do that send to it") {
+    for (const char* kind : {"ultra_ethernet", "efa"}) {
+        CAPTURE(kind);
+        const WindowResult r = run_first_window(one_switch + R"(
+[[window.traffic]]
+kind = "permutation"
+bytes = "8 MiB"
+[[window.fault]]
+kind = "link_down"
+nic = "node-1.nic-0"
+start = "30 us"
+)",
+                                                {fmt::format("fabric.compute.kind={}", kind),
+                                                 "cluster.nodes=2", "cluster.nics_per_node=1"});
+        CHECK(r.ending == WindowEnding::resolved);
+        CHECK(r.failures == 2);
+        CHECK(r.totals.timeouts > 0);
+    }
+}
