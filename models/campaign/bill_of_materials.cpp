@@ -1,5 +1,6 @@
 #include "models/campaign/bill_of_materials.h"
 
+#include "models/campaign/power.h"
 #include "models/campaign/world.h"
 
 namespace railyard {
@@ -32,14 +33,17 @@ BillOfMaterials bill_of_materials(const Scenario& s, Catalogue& catalogue) {
 
 double rated_watts(const BillOfMaterials& bill, Catalogue& catalogue) {
     double watts = 0;
-    const auto add = [&](std::int64_t count, const char* kind, const std::string& name) {
-        if (!catalogue.has(kind, name, "max_power")) return;
-        watts += static_cast<double>(count) * catalogue.power(kind, name, "max_power").value;
-    };
-    for (const NodeOrder& order : bill.nodes) add(order.count, "node", order.node->name);
+    for (const NodeOrder& order : bill.nodes) {
+        const std::string& name = order.node->name;
+        if (!catalogue.has("node", name, "max_power")) continue;
+        watts +=
+            static_cast<double>(order.count) * catalogue.power("node", name, "max_power").value;
+    }
     for (const NetworkBill& network : bill.networks) {
-        for (const SwitchOrder& order : network.materials.switches)
-            add(order.count, "switch", order.model);
+        for (const SwitchOrder& order : network.materials.switches) {
+            watts +=
+                static_cast<double>(order.count) * switch_power(order.model, catalogue).most.value;
+        }
     }
     return watts;
 }

@@ -125,6 +125,17 @@ void add_facility_metrics(const PowerSpec& p, std::int64_t job_nodes, const Feed
     out.add("breaker_load_peak", behind * p.node_step.peak().value / p.breaker->rating.value);
 }
 
+SwitchPower switch_power(const std::string& model, Catalogue& c) {
+    const bool typical = c.has("switch", model, "typical_power");
+    const bool most = c.has("switch", model, "max_power");
+    if (!typical && !most) return switch_power("qm9700_ndr", c);  // a common one of 64 ports
+    const auto watts = [&](bool given, const char* key, const char* other) {
+        return c.power("switch", model, given ? key : other);
+    };
+    return {watts(typical, "typical_power", "max_power"),
+            watts(most, "max_power", "typical_power")};
+}
+
 NetworkPower network_power(const Topology& topology, Catalogue& c) {
     const Materials materials = materials_of(topology, c);
     NetworkPower out;
@@ -133,14 +144,9 @@ NetworkPower network_power(const Topology& topology, Catalogue& c) {
         out.design.value += most;
     };
     for (const SwitchOrder& order : materials.switches) {
-        // A switch without a published figure takes that of a common one of 64 ports.
-        const std::string known =
-            c.has("switch", order.model, "typical_power") ? order.model : "qm9700_ndr";
-        const double typical = c.power("switch", known, "typical_power").value;
-        const double most = c.has("switch", known, "max_power")
-                                ? c.power("switch", known, "max_power").value
-                                : typical;
-        add(static_cast<double>(order.count) * typical, static_cast<double>(order.count) * most);
+        const SwitchPower each = switch_power(order.model, c);
+        const auto count = static_cast<double>(order.count);
+        add(count * each.typical.value, count * each.most.value);
     }
     const Bandwidth fast = c.bandwidth("nic", "cx7_ndr400", "bandwidth");
     for (const CableOrder& order : materials.cables) {

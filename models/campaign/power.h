@@ -79,6 +79,13 @@ void add_power_metrics(const PowerSpec& power, const EnergyUse& use, double swin
 void add_facility_metrics(const PowerSpec& power, std::int64_t job_nodes, const FeedCounts& feeds,
                           MetricList& out);
 
+// What a switch draws; one without a published figure, what a common one does.
+struct SwitchPower {
+    Watts typical;
+    Watts most;
+};
+SwitchPower switch_power(const std::string& model, Catalogue& catalogue);
+
 // The switches and transceivers of a network as it is built.
 struct NetworkPower {
     Watts typical;

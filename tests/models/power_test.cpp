@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "models/campaign/bill_of_materials.h"
 #include "models/campaign/campaign.h"
 #include "tests/scenario_text.h"
 
@@ -198,5 +199,33 @@ TEST_CASE("carbon is reported when somebody says how much there is in a kilowatt
           doctest::Approx(400 * r.metric("energy").summary.mean / 3.6e6));
     for (const MetricSummary& m : run_campaign(scenario(measured_step), {}).metrics) {
         CHECK(m.name != "carbon");
+    }
+}
+
+TEST_CASE("a switch without a rating counts with its typical power, or that of a common one") {
+    StandaloneCatalogue own;
+    Catalogue& c = own.catalogue;
+    CHECK(switch_power("sn5600_spectrum4", c).typical.value == 940);
+    CHECK(switch_power("sn5600_spectrum4", c).most.value == 2170);
+    CHECK(switch_power("sn4700_spectrum3", c).most.value == 630);
+    CHECK(switch_power("th3_32x400", c).most.value == switch_power("qm9700_ndr", c).most.value);
+    // What the site is built for has the network in it.
+    for (const char* leaf : {"th3_32x400", "sn4700_spectrum3"}) {
+        const Scenario s =
+            scenario(measured_step, {"fabric.compute.kind=roce", "fabric.compute.topology=fat_tree",
+                                     fmt::format("fabric.compute.leaf={}", leaf)});
+        StandaloneCatalogue of_run = s.open_catalogue();
+        BillOfMaterials bill = bill_of_materials(s, of_run.catalogue);
+        double switches = 0;
+        for (const NetworkBill& network : bill.networks) {
+            for (const SwitchOrder& order : network.materials.switches) {
+                switches +=
+                    static_cast<double>(order.count) * switch_power(order.model, c).most.value;
+            }
+        }
+        const double all = rated_watts(bill, of_run.catalogue);
+        bill.networks.clear();
+        CHECK(switches > 0);
+        CHECK(all - rated_watts(bill, of_run.catalogue) == doctest::Approx(switches));
     }
 }
