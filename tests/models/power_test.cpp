@@ -209,6 +209,7 @@ TEST_CASE("a switch without a rating counts with its typical power, or that of a
     CHECK(switch_power("sn5600_spectrum4", c).most.value == 2170);
     CHECK(switch_power("sn4700_spectrum3", c).most.value == 630);
     CHECK(switch_power("th3_32x400", c).most.value == switch_power("qm9700_ndr", c).most.value);
+    CHECK(switch_power("mgmt_48x1g", c).most.value < 200);
     // What the site is built for has the network in it.
     for (const char* leaf : {"th3_32x400", "sn4700_spectrum3"}) {
         const Scenario s =
