@@ -27,6 +27,7 @@ class CustomReader {
     bool is_nic(const std::string& name) const;
     void order_nics();
     void check_ports();
+    bool attach(Section& s, VertexId nic, VertexId leaf, Bandwidth rate);
     void check_attachments();
     void check_connections();
 
@@ -37,7 +38,7 @@ class CustomReader {
     std::vector<Section> switches_;
     std::vector<std::string> names_;  // of the switches
     std::vector<Section> attached_;
-    std::vector<std::int64_t> ports_;  // of each NIC that are attached
+    std::vector<std::int64_t> attached_rate_;  // of each NIC's ports together, in bit/s
 };
 
 bool CustomReader::is_nic(const std::string& name) const {
@@ -150,11 +151,25 @@ void CustomReader::read_attachment(Section& s) {
     }
     for (std::int64_t node = first; node <= last; ++node) {
         for (std::int64_t i = only.value_or(0); i <= only.value_or(spec_.nics_per_node - 1); ++i) {
-            const VertexId nic = t_.nic(node, i);
-            ++ports_[nic];
-            t_.add_cable(nic, at, bandwidth.value_or(spec_.nic_bandwidth), spec_.endpoint_cable);
+            if (!attach(s, t_.nic(node, i), at, bandwidth.value_or(spec_.nic_bandwidth))) return;
         }
     }
+}
+
+// False: the NIC's ports would be faster than it is.
+bool CustomReader::attach(Section& s, VertexId nic, VertexId leaf, Bandwidth rate) {
+    std::int64_t& sum = attached_rate_[nic];
+    sum += rate.bits_per_second();
+    if (sum > spec_.nic_bandwidth.bits_per_second()) {
+        s.error("bandwidth",
+                fmt::format("{} has ports of {} together, its line rate is {}", t_.name(nic),
+                            line_rate_text(Bandwidth::bits_per_second(sum)),
+                            line_rate_text(spec_.nic_bandwidth)),
+                "a NIC on several leaves has a part of its rate on each");
+        return false;
+    }
+    t_.add_cable(nic, leaf, rate, spec_.endpoint_cable);
+    return true;
 }
 
 // In the order in which leaves have them.
@@ -193,7 +208,7 @@ void CustomReader::check_ports() {
 
 void CustomReader::check_attachments() {
     for (VertexId nic = 0; nic < t_.nic_count(); ++nic) {
-        if (ports_[nic] > 0) continue;
+        if (attached_rate_[nic] > 0) continue;
         Section& last = attached_.empty() ? top_ : attached_.back();
         last.error("", fmt::format("{} is attached to no leaf, here or before", t_.name(nic)),
                    "every NIC of every node needs an [[attach]]");
@@ -216,7 +231,7 @@ Topology CustomReader::read() {
     for (Section& s : top_.sections("cable", "Cables between two switches of neighbouring tiers")) {
         read_cable(s);
     }
-    ports_.assign(t_.nic_count(), 0);
+    attached_rate_.assign(t_.nic_count(), 0);
     if (spec_.servers > 0 && spec_.nics_per_server != spec_.nics_per_node) {
         top_.error(
             "",

@@ -5,6 +5,7 @@
 
 #include "sim/config.h"
 #include "tests/models/windows.h"
+#include "tests/packets.h"
 
 using namespace railyard;
 
@@ -226,4 +227,38 @@ bytes = "1 MB"
         CHECK(from / 4 == to / 4);  // NICs of two nodes
         CHECK(from % 2 == to % 2);  // on their rail
     }
+}
+
+TEST_CASE("ports of a custom network's NIC are together no faster than it") {
+    const auto problems = [](const std::string& attached) {
+        Diagnostics diagnostics;
+        ValueReader values(diagnostics, "own");
+        Catalogue catalogue(values, ValueChoice::corrected, nullptr);
+        const std::string text =
+            "[[switch]]\nname = \"a\"\n[[switch]]\nname = \"b\"\n"
+            "[[switch]]\nname = \"top\"\ntier = 2\n"
+            "[[cable]]\nfrom = \"a\"\nto = \"top\"\n"
+            "[[cable]]\nfrom = \"b\"\nto = \"top\"\n" +
+            attached;
+        Document document = parse_document(text, "own", diagnostics);
+        Section top(values, &document.root, "", {});
+        TopologySpec spec;
+        spec.kind = "custom";
+        spec.nodes = 2;
+        spec.nic_bandwidth = gbit(400);
+        spec.leaf = read_switch(catalogue, "sn5600_spectrum4");
+        Topology::read(top, spec, catalogue);
+        return diagnostics.ok()
+                   ? ""
+                   : diagnostics.errors()[0].path + " " + diagnostics.errors()[0].message;
+    };
+    const std::string half = "bandwidth = \"200 Gbit/s\"\n";
+    const std::string at_a = "[[attach]]\nswitch = \"a\"\n";
+    const std::string at_b = "[[attach]]\nswitch = \"b\"\n";
+    CHECK(problems(at_a) == "");
+    CHECK(problems(at_a + half + at_b + half) == "");
+    const std::string beyond =
+        ".bandwidth node-0.nic-0 has ports of 800 Gbit/s together, its line rate is 400 Gbit/s";
+    CHECK(problems(at_a + at_b) == "attach[1]" + beyond);
+    CHECK(problems(at_a + "bandwidth = \"800 Gbit/s\"\n") == "attach[0]" + beyond);
 }
