@@ -84,7 +84,7 @@ StormProblem feel_storm(const Scenario& s, Catalogue& catalogue, const std::vect
     Storm& storm = spec.cause.storm.emplace();
     storm.stalls_storage = s.converged;  // it pauses every lossless class
     std::vector<NetworkWindow> windows = packet_windows(s);
-    if (windows.empty() || windows[0].network != s.networks.data()) return no_waiter;
+    if (windows.empty() || windows[0].network->name != s.networks[0].name) return no_waiter;
     PacketWindow& window = windows[0].window;
     window.faults.clear();
     const FlowControl control = windows[0].network->packets.flow_control;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -12,6 +13,7 @@
 #include "models/campaign/phases.h"
 #include "models/campaign/power_reader.h"
 #include "models/campaign/sections.h"
+#include "models/campaign/store_traffic.h"
 #include "sim/text.h"
 
 namespace railyard {
@@ -32,9 +34,13 @@ namespace {
 
 constexpr std::int64_t flow_gpus_max = 1 << 20;
 
+WindowContext window_context(const Scenario& s, const std::vector<ClusterNetwork>& networks) {
+    return {networks,    s.job.nodes,
+            s.converged, s.own_class ? 2 : 1,
+            s.seed,      s.fidelity == Fidelity::packet};
+}
 WindowContext window_context(const Scenario& s) {
-    return {s.networks,          s.job.nodes, s.converged,
-            s.own_class ? 2 : 1, s.seed,      s.fidelity == Fidelity::packet};
+    return window_context(s, s.networks);
 }
 
 NodePorts ports_of(const Node& node) {
@@ -844,7 +850,15 @@ GpuNetwork gpu_network(const Scenario& s, Fidelity fidelity, const std::vector<P
 }
 
 std::vector<NetworkWindow> packet_windows(const Scenario& s) {
-    return lay_out(s.window, window_context(s));
+    const auto is_slow_nic = [](const PartFault& fault) { return fault.part == Part::nic; };
+    if (std::ranges::none_of(s.faults, is_slow_nic)) return lay_out(s.window, window_context(s));
+    const auto slowed = std::make_shared<std::vector<ClusterNetwork>>(s.networks);
+    for (ClusterNetwork& network : *slowed) {
+        if (network.topology.vertex_count() > 0) network.topology = with_slow_nics(s, network);
+    }
+    std::vector<NetworkWindow> out = lay_out(s.window, window_context(s, *slowed));
+    for (NetworkWindow& window : out) window.slowed = slowed;
+    return out;
 }
 
 StepWork step_work(const Scenario& s) {

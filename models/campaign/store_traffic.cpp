@@ -21,18 +21,6 @@ BurstLoad load_of(const Scenario& s, const StoreTraffic& traffic, Direction dire
     return load;
 }
 
-Topology with_slow_nics(const Scenario& s, const ClusterNetwork& network) {
-    Topology topology = network.topology;
-    if (network.name != "compute") return topology;
-    for (const PartFault& fault : s.faults) {
-        if (fault.part != Part::nic) continue;
-        for (const LinkId up : topology.up_links(topology.nic(fault.node, fault.index))) {
-            topology.degrade(up, fault.speed);
-        }
-    }
-    return topology;
-}
-
 void note(const BurstResult& result, Bandwidth& bandwidth, Wall& wall, std::string& limit,
           std::string& no_path) {
     bandwidth = result.bandwidth;
@@ -51,6 +39,18 @@ BurstSpec whole_job(const Scenario& s, const ClusterNetwork& network, const Topo
 }
 
 }  // namespace
+
+Topology with_slow_nics(const Scenario& s, const ClusterNetwork& network) {
+    Topology topology = network.topology;
+    if (network.name != "compute") return topology;
+    for (const PartFault& fault : s.faults) {
+        if (fault.part != Part::nic) continue;
+        for (const LinkId up : topology.up_links(topology.nic(fault.node, fault.index))) {
+            topology.degrade(up, fault.speed);
+        }
+    }
+    return topology;
+}
 
 StoreTraffic checkpoint_traffic(const Scenario& s) {
     const std::int64_t ranks = s.job.gpus();

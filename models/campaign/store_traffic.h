@@ -31,6 +31,9 @@ struct StoreReach {
 // nullptr when it was not built, or run.fidelity = "analytic" asks for none.
 const ClusterNetwork* storage_network(const Scenario& scenario);
 
+// What a network carries with the slow NICs that the scenario has.
+Topology with_slow_nics(const Scenario& scenario, const ClusterNetwork& network);
+
 // What is moved to and from [storage] is on the links of steps.
 bool shares_network_with_store(const Scenario& scenario);
 

@@ -1,6 +1,7 @@
 #pragma once
 // The packet windows of a scenario: which traffic meets which fault, packet by packet, on its networks.
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -74,6 +75,8 @@ struct NetworkWindow {
     const ClusterNetwork* network = nullptr;
     PacketWindow window;
     std::vector<std::size_t> traffic;  // of each flow: index into WindowSpec::traffic
+    // Where `network` is one of these, with NICs that are slower than the scenario's own networks have.
+    std::shared_ptr<const std::vector<ClusterNetwork>> slowed;
 };
 
 // The networks that have traffic, compute first. Throws NoPath, and ScenarioError for more flows than a

@@ -262,3 +262,19 @@ TEST_CASE("ports of a custom network's NIC are together no faster than it") {
     CHECK(problems(at_a + at_b) == "attach[1]" + beyond);
     CHECK(problems(at_a + "bandwidth = \"800 Gbit/s\"\n") == "attach[0]" + beyond);
 }
+
+TEST_CASE("a slow NIC of the cluster is slow in packet windows too") {
+    const std::string text = one_switch + R"(
+[[window.traffic]]
+kind = "ring"
+bytes = "2 MB"
+)";
+    const auto end = [&](const std::vector<std::string>& settings) {
+        return static_cast<double>(run_first_window(text, settings).end.count());
+    };
+    const double sound = end({});
+    const double slow = end({"cluster.fault=[{part=\"nic\", node=1, index=0, speed=0.25}]"});
+    CHECK(slow > 3 * sound);
+    CHECK(slow < 8 * sound);
+    CHECK(end({"cluster.fault=[{part=\"gpu\", node=1, index=0, speed=0.25}]"}) == sound);
+}
