@@ -143,16 +143,17 @@ Json traffic_json(const Scenario& s, const NetworkWindow& window, const WindowRe
     Json traffic = Json::array();
     for (const auto& [index, t] : summary_of_window(window, r)) {
         const TrafficSpec& spec = s.window.traffic[index];
+        const auto of_ended = [&](double time_s) { return t.ended > 0 ? Json(time_s) : Json(); };
         traffic.push_back({{"kind", word_of(window_traffic_names, spec.kind)},
                            {"flows", t.flows},
                            {"ended", t.ended},
                            {"failed", t.failed},
                            {"received_bytes", t.bytes},
-                           {"last_end_s", to_seconds(t.last)},
-                           {"fct_mean_s", mean(t.fct_s)},
-                           {"fct_p50_s", quantile(t.fct_s, 0.5)},
-                           {"fct_p99_s", quantile(t.fct_s, 0.99)},
-                           {"fct_max_s", quantile(t.fct_s, 1)}});
+                           {"last_end_s", of_ended(to_seconds(t.last))},
+                           {"fct_mean_s", of_ended(mean(t.fct_s))},
+                           {"fct_p50_s", of_ended(quantile(t.fct_s, 0.5))},
+                           {"fct_p99_s", of_ended(quantile(t.fct_s, 0.99))},
+                           {"fct_max_s", of_ended(quantile(t.fct_s, 1))}});
     }
     return traffic;
 }
