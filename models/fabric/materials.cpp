@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "sim/integers.h"
+
 namespace railyard {
 
 namespace {
@@ -86,6 +88,25 @@ std::vector<CableOrder> cables_of(const Topology& topology, Catalogue& catalogue
     return out;
 }
 
+// How many more cables of the fastest rate that a switch has find a port there.
+std::int64_t free_ports(const Topology& topology, VertexId v, Bandwidth fastest) {
+    const SwitchModel& model = topology.switch_model(v);
+    if (fastest.bits_per_second() <= 0) return model.ports - topology.ports_used(v);
+    // Of the switch's own ports a cable takes several where it is faster, and a part of one that splits.
+    const auto taken = [&](Bandwidth rate) {
+        const std::int64_t port = model.port_bandwidth.bits_per_second();
+        const std::int64_t cable = rate.bits_per_second();
+        if (cable > port) return static_cast<double>(ceil_div(cable, port));
+        return cable > 0 ? 1 / static_cast<double>(port / cable) : 0;
+    };
+    auto left = static_cast<double>(model.ports);
+    for (const auto& links : {topology.up_links(v), topology.down_links(v)}) {
+        for (const LinkId l : links) left -= taken(topology.line_rate(l));
+    }
+    constexpr double rounding = 1e-6;
+    return static_cast<std::int64_t>(std::max(0.0, left / taken(fastest)) + rounding);
+}
+
 }  // namespace
 
 Materials materials_of(const Topology& topology, Catalogue& catalogue) {
@@ -116,7 +137,7 @@ Materials materials_of(const Topology& topology, Catalogue& catalogue) {
             }
         }
         ++row->count;
-        row->ports += fastest.bits_per_second() > 0 ? model.ports_at(fastest) : model.ports;
+        row->ports += topology.ports_used(v) + free_ports(topology, v, fastest);
         row->ports_used += topology.ports_used(v);
     }
     for (std::size_t i = 0; i < sums.size(); ++i) {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "models/fabric/materials.h"
 #include "sim/config.h"
 #include "tests/models/windows.h"
 #include "tests/packets.h"
@@ -229,38 +230,72 @@ bytes = "1 MB"
     }
 }
 
-TEST_CASE("ports of a custom network's NIC are together no faster than it") {
-    const auto problems = [](const std::string& attached) {
-        Diagnostics diagnostics;
-        ValueReader values(diagnostics, "own");
-        Catalogue catalogue(values, ValueChoice::corrected, nullptr);
-        const std::string text =
-            "[[switch]]\nname = \"a\"\n[[switch]]\nname = \"b\"\n"
-            "[[switch]]\nname = \"top\"\ntier = 2\n"
-            "[[cable]]\nfrom = \"a\"\nto = \"top\"\n"
-            "[[cable]]\nfrom = \"b\"\nto = \"top\"\n" +
-            attached;
-        Document document = parse_document(text, "own", diagnostics);
+namespace {
+
+// Two leaves and a spine, two nodes; switches of 64 ports of 800 Gbit/s. What is attached is the caller's.
+struct TwoLeaves {
+    Diagnostics diagnostics;
+    ValueReader values{diagnostics, "own"};
+    Catalogue catalogue{values, ValueChoice::corrected, nullptr};
+    Topology topology;
+
+    explicit TwoLeaves(const std::string& attached) {
+        Document document = parse_document(R"(
+[[switch]]
+name = "a"
+[[switch]]
+name = "b"
+[[switch]]
+name = "top"
+tier = 2
+[[cable]]
+from = "a"
+to = "top"
+bandwidth = "800 Gbit/s"
+[[cable]]
+from = "b"
+to = "top"
+bandwidth = "800 Gbit/s"
+)" + attached,
+                                           "own", diagnostics);
         Section top(values, &document.root, "", {});
         TopologySpec spec;
         spec.kind = "custom";
         spec.nodes = 2;
         spec.nic_bandwidth = gbit(400);
         spec.leaf = read_switch(catalogue, "sn5600_spectrum4");
-        Topology::read(top, spec, catalogue);
-        return diagnostics.ok()
-                   ? ""
-                   : diagnostics.errors()[0].path + " " + diagnostics.errors()[0].message;
-    };
-    const std::string half = "bandwidth = \"200 Gbit/s\"\n";
-    const std::string at_a = "[[attach]]\nswitch = \"a\"\n";
-    const std::string at_b = "[[attach]]\nswitch = \"b\"\n";
-    CHECK(problems(at_a) == "");
-    CHECK(problems(at_a + half + at_b + half) == "");
+        topology = Topology::read(top, spec, catalogue);
+    }
+    std::string problem() const {
+        if (diagnostics.ok()) return "";
+        return diagnostics.errors()[0].path + " " + diagnostics.errors()[0].message;
+    }
+};
+
+const std::string at_a = "[[attach]]\nswitch = \"a\"\n";
+const std::string at_b = "[[attach]]\nswitch = \"b\"\n";
+const std::string by_half = "bandwidth = \"200 Gbit/s\"\n";
+
+}  // namespace
+
+TEST_CASE("ports of a custom network's NIC are together no faster than it") {
+    CHECK(TwoLeaves(at_a).problem() == "");
+    CHECK(TwoLeaves(at_a + by_half + at_b + by_half).problem() == "");
     const std::string beyond =
         ".bandwidth node-0.nic-0 has ports of 800 Gbit/s together, its line rate is 400 Gbit/s";
-    CHECK(problems(at_a + at_b) == "attach[1]" + beyond);
-    CHECK(problems(at_a + "bandwidth = \"800 Gbit/s\"\n") == "attach[0]" + beyond);
+    CHECK(TwoLeaves(at_a + at_b).problem() == "attach[1]" + beyond);
+    CHECK(TwoLeaves(at_a + "bandwidth = \"800 Gbit/s\"\n").problem() == "attach[0]" + beyond);
+}
+
+TEST_CASE("free ports are what is left for the fastest cables, however slow ones split ports") {
+    TwoLeaves own(at_a + by_half + at_b + by_half);
+    const Materials materials = materials_of(own.topology, own.catalogue);
+    REQUIRE(materials.switches.size() == 2);
+    // Each leaf has two cables of 200 Gbit/s, half of a port, and one of 800: 62 ports are left.
+    CHECK(materials.switches[0].ports_used == 2 * 3);
+    CHECK(materials.switches[0].ports - materials.switches[0].ports_used == 2 * 62);
+    CHECK(materials.switches[1].ports_used == 2);
+    CHECK(materials.switches[1].ports - materials.switches[1].ports_used == 62);
 }
 
 TEST_CASE("a slow NIC of the cluster is slow in packet windows too") {
