@@ -108,6 +108,7 @@ class NetworkReader {
     bool build(Section& section, ClusterNetwork& network, const std::string& file,
                std::vector<LinkFault>& faults);
     void warn_of_idle_keys(Section& section, const ClusterNetwork& network);
+    static void warn_of_shape(Section& section, const ClusterNetwork& network);
     void count_values(Section& section, ClusterNetwork& network) const;
     void check_switches(Section& section, const ClusterNetwork& network);
     void read_switches(Section& section, ClusterNetwork& network);
@@ -241,6 +242,56 @@ void NetworkReader::count_values(Section& section, ClusterNetwork& network) cons
     if (values < usual) network.few_values = values;
 }
 
+namespace {
+
+// Whether a network on one leaf is on that by its own ports, not by what leaves have above them.
+bool is_one_leaf_anyway(TopologySpec spec) {
+    spec.oversubscription = 1;
+    std::string problem;
+    const Topology t = Topology::build(spec, problem);
+    return problem.empty() && t.vertex_count() > 0 &&
+           t.level(static_cast<VertexId>(t.vertex_count() - 1)) == 1;
+}
+
+}  // namespace
+
+// What the tiers that were built make of its keys.
+void NetworkReader::warn_of_shape(Section& section, const ClusterNetwork& network) {
+    const Topology& t = network.topology;
+    const TopologySpec& spec = network.spec;
+    if (t.vertex_count() == 0 || spec.kind == "custom" || spec.kind == "single_switch") return;
+    int tiers = 0;
+    std::size_t down = 0;  // cables of the fullest leaf
+    std::size_t up = 0;
+    for (auto v = static_cast<VertexId>(t.nic_count()); v < t.vertex_count(); ++v) {
+        tiers = std::max(tiers, t.level(v));
+        if (t.level(v) > 1 || t.down_links(v).size() <= down) continue;
+        down = t.down_links(v).size();
+        up = t.up_links(v).size();
+    }
+    if (tiers == 1) {
+        const std::string of_leaf = "has no effect: no leaf needs a spine";
+        warn_of_keys(
+            section,
+            {"tiers", "spine_oversubscription", "spine", "core", "switch_cable", "switch_optics"},
+            of_leaf);
+        if (is_one_leaf_anyway(spec)) warn_of_keys(section, {"oversubscription"}, of_leaf);
+        return;
+    }
+    if (tiers == 2) {
+        warn_of_keys(section, {"spine_oversubscription", "core"},
+                     "has no effect: two tiers are enough");
+    }
+    const double built = static_cast<double>(down) / static_cast<double>(up);
+    constexpr double close = 0.95;
+    if (section.has("oversubscription") && built < close * spec.oversubscription) {
+        section.warning("oversubscription",
+                        fmt::format("is {:.3g} as built: the fullest leaf has {} cables down and "
+                                    "{} up",
+                                    built, down, up));
+    }
+}
+
 // Keys that nothing in a network of this shape, or with this routing, asks for.
 void NetworkReader::warn_of_idle_keys(Section& section, const ClusterNetwork& network) {
     const std::string& kind = network.spec.kind;
@@ -251,6 +302,10 @@ void NetworkReader::warn_of_idle_keys(Section& section, const ClusterNetwork& ne
                       "spine", "core"},
                      of_shape);
     }
+    if (kind == "single_switch") {
+        warn_of_keys(section, {"switch_cable", "switch_optics"}, of_shape);
+    }
+    warn_of_shape(section, network);
     const Routing policy = network.routing.policy;
     const std::string of_routing =
         fmt::format("has no effect with routing = \"{}\"", word_of(routing_names, policy));
@@ -258,8 +313,8 @@ void NetworkReader::warn_of_idle_keys(Section& section, const ClusterNetwork& ne
                         (policy == Routing::entropy && network.few_values == 0);
     // On the packet scale each queue pair has a rate and a recovery of its own.
     if (sprays && !context_.packets) warn_of_keys(section, {"queue_pairs"}, of_routing);
-    const bool chooses = policy == Routing::adaptive || policy == Routing::flowlet;
-    if (sprays || policy == Routing::destination || (chooses && context_.packet_rates)) {
+    const bool flowlets_alone = policy == Routing::flowlet && context_.packet_rates;
+    if (sprays || policy == Routing::destination || policy == Routing::adaptive || flowlets_alone) {
         warn_of_keys(section, {"hash_seed", "hash_polarized"}, of_routing);
     }
 }

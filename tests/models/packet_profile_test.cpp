@@ -313,3 +313,47 @@ bytes = "2 MB"
     CHECK(slow < 8 * sound);
     CHECK(end({"cluster.fault=[{part=\"gpu\", node=1, index=0, speed=0.25}]"}) == sound);
 }
+
+TEST_CASE(
+    "keys that the tiers of a network do not ask for are warned about, and what was built said") {
+    const auto warned = [](std::vector<std::string> settings) {
+        ScenarioChanges changes;
+        changes.packets = true;
+        settings.insert(settings.begin(), {"cluster.nics_per_node=1", "cluster.nodes=32",
+                                           "fabric.compute.topology=fat_tree"});
+        changes.settings = settings;
+        std::string out;
+        for (const Diagnostic& d : load_scenario(one_switch, "keys.toml", changes).warnings) {
+            out += d.path + ": " + d.message + "\n";
+        }
+        return out;
+    };
+    const std::vector<std::pair<const char*, const char*>> keys = {{"tiers", "2"},
+                                                                   {"oversubscription", "2"},
+                                                                   {"switch_cable", "9 m"},
+                                                                   {"spine_oversubscription", "2"},
+                                                                   {"switch_optics", "dr"},
+                                                                   {"spine", "sn5600_spectrum4"},
+                                                                   {"core", "sn5600_spectrum4"}};
+    const auto tells_of = [&](const char* key, const char* value, const std::string& more) {
+        const std::string path = fmt::format("fabric.compute.{}", key);
+        return warned({path + "=" + value, more}).find(path + ": has no effect") !=
+               std::string::npos;
+    };
+    for (const auto& [key, value] : keys) {
+        CAPTURE(key);
+        const bool of_three =
+            std::string(key) == "core" || key == std::string("spine_oversubscription");
+        CHECK(tells_of(key, value, "run.seed=1"));  // one leaf
+        CHECK(tells_of(key, value, "fabric.compute.nodes_per_leaf=8") == of_three);
+    }
+    CHECK(tells_of("switch_cable", "9 m", "fabric.compute.topology=single_switch"));
+    // Eight nodes have one cable up at least.
+    CHECK(warned({"fabric.compute.nodes_per_leaf=8", "fabric.compute.oversubscription=16"})
+              .find("is 8 as built: the fullest leaf has 8 cables down and 1 up") !=
+          std::string::npos);
+    CHECK(warned({"fabric.compute.nodes_per_leaf=8", "fabric.compute.oversubscription=4"}) == "");
+    // A packet that chooses by load asks for no hash.
+    CHECK(tells_of("hash_seed", "3", "fabric.compute.routing=adaptive"));
+    CHECK(!tells_of("hash_seed", "3", "fabric.compute.routing=ecmp"));
+}
