@@ -89,7 +89,9 @@ PacketKeys::PacketKeys(Section& network, NetworkKind kind, std::optional<Routing
     network.read("mtu", mtu_, "Payload of a full packet",
                  {.bound = Bound::positive, .otherwise = "from the catalogue"});
     constexpr Bytes mtu_max = Bytes::of(65000);  // with headers in 16 bits
-    keep_within(network, "mtu", mtu_, mtu_max);
+    constexpr Bytes infiniband_mtu_max = Bytes::of(4096);
+    keep_within(network, "mtu", mtu_,
+                kind == NetworkKind::infiniband ? infiniband_mtu_max : mtu_max);
     network.read("cut_through", cut_through_,
                  "Switches send a packet on when its header is there, where the way out is no "
                  "faster than the way in; false: when the whole packet is there");
@@ -401,6 +403,9 @@ PacketProfile PacketReader::profile(Catalogue& catalogue, const Topology& topolo
                                 : catalogue.data("roce_transport", "", "mtu"))
                              .count();
     if (tcp) spec.header_bytes = catalogue.data("tcp", "", "header").count();
+    if (kind_ == NetworkKind::infiniband) {
+        spec.header_bytes = catalogue.data("infiniband", "", "header").count();
+    }
     if (any_order(kind_)) {
         const char* its = kind_ == NetworkKind::efa ? "efa" : "ultra_ethernet";
         spec.header_bytes = catalogue.data(its, "", "header").count();

@@ -357,3 +357,19 @@ TEST_CASE(
     CHECK(tells_of("hash_seed", "3", "fabric.compute.routing=adaptive"));
     CHECK(!tells_of("hash_seed", "3", "fabric.compute.routing=ecmp"));
 }
+
+TEST_CASE("InfiniBand's packets have headers of their own and at most 4096 B") {
+    const auto load = [](std::vector<std::string> settings) {
+        ScenarioChanges changes;
+        changes.packets = true;
+        changes.settings = std::move(settings);
+        return load_scenario(one_switch, "headers.toml", changes).networks[0].packets.spec;
+    };
+    CHECK(load({"fabric.compute.kind=infiniband"}).header_bytes == 26);
+    CHECK(load({}).header_bytes == 58);
+    CHECK(load({"fabric.compute.mtu=9000 B"}).payload_bytes == 9000);
+    CHECK(load({"fabric.compute.kind=infiniband", "fabric.compute.mtu=4096 B"}).payload_bytes ==
+          4096);
+    CHECK_THROWS_AS(load({"fabric.compute.kind=infiniband", "fabric.compute.mtu=8192 B"}),
+                    ScenarioError);
+}
