@@ -42,7 +42,7 @@ std::vector<Duration> slowed_steps(const Scenario& s, StepModel& steps, const Pa
 namespace {
 
 std::vector<Duration> given_slowdowns(const Scenario& s) {
-    const double step_s = seconds(s.job.step.duration());
+    const double step_s = seconds(s.job.step.beside_data());
     std::vector<Duration> slowed;
     for (std::uint32_t set = 0; set < 1U << s.given_slowdowns.size(); ++set) {
         slowed.push_back(from_seconds(step_s * worst_slowdown(s.given_slowdowns, set)));

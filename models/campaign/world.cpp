@@ -46,8 +46,8 @@ std::shared_ptr<const WorldScenario> world_with_failures(const WorldScenario& wo
         for (std::size_t i = 0; i < out->spec.slowdowns.size() && !any_without_model; ++i) {
             const StepTime step = usual_step(kind, out->models[k]->job.nodes, 1U << i);
             double& most = out->spec.slowdowns[i];  // as a comparison of ranks sees it
-            most =
-                std::max(most, seconds(step.degraded) / seconds(step.duration() - step.degraded));
+            most = std::max(most,
+                            seconds(step.degraded) / seconds(step.beside_data() - step.degraded));
         }
     }
     return out;

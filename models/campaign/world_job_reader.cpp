@@ -71,7 +71,7 @@ class WorldJobReader {
     std::shared_ptr<Scenario> alone(const JobSource& source) const;
     void read_model(Section& section, const JobSource& source, const std::shared_ptr<Scenario>& job,
                     WorldJobKind& kind);
-    void read_kind_data(Section& section, const StepTime& step, Scenario& job);
+    void read_kind_data(Section& section, const StepTime& step, Scenario& job, WorldJobKind& kind);
     void read_given_data(Section& section, JobSource& source, Scenario& job, WorldJobKind& kind);
     void read_saving(Section& section, JobSource& source, const std::shared_ptr<Scenario>& view,
                      WorldJobKind& kind);
@@ -279,7 +279,7 @@ void WorldJobReader::read_model(Section& section, const JobSource& source,
     if (kind.steps > 0 && !reads && !estimated) return;
     std::vector<NodeIndex> nodes;
     for (std::int64_t n = 0; n < view->job.nodes; ++n) nodes.push_back(static_cast<NodeIndex>(n));
-    if (reads) read_kind_data(section, kind.step(nodes, 0, {}), *view);
+    if (reads) read_kind_data(section, kind.step(nodes, 0, {}), *view, kind);
     if (kind.steps > 0 && !estimated) return;
     const StepTime step = kind.step(nodes, 0, {});  // with its wait for data
     if (kind.steps == 0 && section.has("length")) {
@@ -294,9 +294,12 @@ void WorldJobReader::read_model(Section& section, const JobSource& source,
 // ---- what [job] says of its data, of saving and of coming back ----
 
 // For a step that has its data at hand.
-void WorldJobReader::read_kind_data(Section& section, const StepTime& step, Scenario& job) {
+void WorldJobReader::read_kind_data(Section& section, const StepTime& step, Scenario& job,
+                                    WorldJobKind& kind) {
     job.job.step = step;
     join_data(section, catalogue_, {}, job);
+    kind.data_wait = job.job.step.data_wait;
+    kind.beside_data = job.job.step.beside_data();
     if (!job.data) return;
     check_host_memory(section, catalogue_, job);
 }
@@ -310,8 +313,7 @@ void WorldJobReader::read_given_data(Section& section, JobSource& source, Scenar
     }
     StepTime step;
     step.compute = kind.given_step;
-    read_kind_data(section, step, job);
-    kind.data_wait = job.job.step.data_wait;
+    read_kind_data(section, step, job, kind);
     if (!section.has("length")) return;
     source.mean = source.median =
         ceil_div(source.mean.count(), job.job.step.duration().count()) * kind.given_step;

@@ -40,7 +40,9 @@ class StepMemo {
             known = known_.emplace(key, compute(nodes, conditions, network)).first;
         }
         StepTime out = known->second;
-        out.data_wait = job_->job.step.data_wait;
+        const StepTime& usual = job_->job.step;
+        out.data_wait =
+            wait_for_batch(batch_late(usual.data_wait, out.duration() - usual.beside_data()));
         return out;
     }
 

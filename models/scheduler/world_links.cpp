@@ -39,6 +39,7 @@ std::optional<StepTime> WorldLinks::step_over_network(JobIndex index,
     }
 }
 
+// All but its wait for data.
 StepTime WorldLinks::step_of(JobIndex index) const {
     const WorldJobKind& kind = jobs_[index].kind;
     std::uint32_t conditions = 0;
@@ -47,13 +48,14 @@ StepTime WorldLinks::step_of(JobIndex index) const {
     if (kind.step) {
         const std::optional<StepTime> found = step_over_network(index, conditions);
         // None is done.
-        if (!found)
-            return jobs_[index].placed_step()(nodes_of(index), conditions, {run_.hashes, {}});
-        step = *found;
+        step = found ? *found
+                     : jobs_[index].placed_step()(nodes_of(index), conditions, {run_.hashes, {}});
+        step.data_wait = {};
+        if (!found) return step;
     } else {
         const Duration tick = run_.spec.tick(kind);
         step.compute = kind.duty < 1 ? from_seconds(seconds(tick) * kind.duty) : tick;
-        step.data_wait = tick - step.compute + kind.data_wait;
+        step.data_wait = tick - step.compute;
         step.degraded =
             from_seconds(seconds(step.compute) * worst_slowdown(run_.spec.slowdowns, conditions));
         step.throttled = from_seconds(seconds(step.compute) * kind.throttled);
@@ -67,10 +69,13 @@ void WorldLinks::set_step(JobIndex index) {
     j.broken = broken_on_routes(index);
     j.cut_off = !j.broken.empty() && !step_over_network(index, 0);
     j.step = step_of(index);
+    const Duration late = j.kind.late(j.step.duration());
+    j.step.data_wait += wait_for_batch(late);
     if (WorldParts::Parts* parts = jobs_[index].parts) {
         parts->slowed = parts->checkpointer.uploading();
         if (parts->slowed) j.step.upload = parts->spec().upload_step_penalty;
-        parts->wait = parts->extra_wait(j.step.data_wait);
+        parts->late = late;
+        parts->wait = parts->extra_wait();
         j.step.data_wait += parts->wait;
     }
     wait_for_others(index);

@@ -44,14 +44,13 @@ class WorldParts : public CampaignEngine::Component, FailingStore::DataOwner {
         void run(bool steps, bool processes);  // in which the loaders live
         void stop();                           // the job waits for nothing any more
         void suspend(bool has_state);          // that stays in GPU memory
-        // Beside what a step waits for data with the store to itself, `counted` of which it has by now.
-        Duration extra_wait(Duration counted) const {
-            return feed ? feed->extra_wait(counted) : Duration{};
-        }
+        // Beside what a step waits for data with the store to itself.
+        Duration extra_wait() const { return feed ? feed->extra_wait(late) : Duration{}; }
 
         bool suspended = false;  // its state is still in GPU memory
         bool slowed = false;     // its steps, by an upload
-        Duration wait{};  // of each step for data, beside what it has with the store to itself
+        Duration late{};         // its steps' batches, with the store to itself (batch_late)
+        Duration wait{};         // of each step for data, beside what that comes to
 
       private:
         friend class WorldParts;

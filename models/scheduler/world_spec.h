@@ -131,14 +131,19 @@ struct WorldJobKind {
     std::int64_t steps = 0;     // with `step`: its length
     Duration steps_take{};      // and what that takes on the cluster's first nodes, where asked for
     Duration given_step{};      // without it: what one was measured to take; 0: work has none
-    Duration data_wait{};       // likewise: of each step for data, with the store to its job alone
     double throttled = 0;       // likewise: what work takes longer because its GPUs are hot
+    // Each step's wait for data, of jobs that read some, with the store to one of them alone and nothing
+    // slow; and what the rest of that step takes.
+    Duration data_wait{};
+    Duration beside_data{};
     // Likewise: the share of its time in which it computes; else it waits for requests, say.
     double duty = 1;
     KubeJobKind kube{};
     std::uint32_t request = 0;  // of WorldSpec::requests
 
     bool has_parts() const { return saving.has_value(); }
+    // Of a step whose rest takes so long, with the store to its job alone.
+    Duration late(Duration rest) const { return batch_late(data_wait, rest - beside_data); }
 };
 
 // GPUs come in pods, each on one node: gpus_per_pod of them, the last pod what is left over.

@@ -119,7 +119,7 @@ void WorldRuns::resume_step(JobIndex index, Duration partial) {
         upload_changes(j.step, partial, slowed, penalty);
     }
     // A step that has waited long enough, as things are now, is over.
-    parts.wait = std::max(parts.extra_wait(j.step.data_wait), partial - j.step.duration());
+    parts.wait = std::max(parts.extra_wait(), partial - j.step.duration());
     j.step.data_wait += parts.wait;
     begin_stage(index, RunStage::working, {.steps = 1, .ends_safe = j.work.left() == 1}, partial);
 }

@@ -18,6 +18,7 @@
 #include "models/storage/storage.h"
 #include "models/training/data_loader.h"
 #include "models/training/part_clock.h"
+#include "models/training/step.h"
 
 namespace railyard {
 
@@ -72,8 +73,10 @@ class DataFeed : public CampaignEngine::Component, public StoreService::Client {
     // now; longest where nothing comes.
     static constexpr Duration longest = std::chrono::hours(24 * 365);
     Duration extra_wait() const { return extra_wait_; }
-    // The same, for a step that counts so much of a wait: never more than that is saved.
-    Duration extra_wait(Duration counted) const { return std::max(extra_wait_, -counted); }
+    // The same, for a step whose batch is otherwise so late (batch_late).
+    Duration extra_wait(Duration late) const {
+        return wait_for_batch(late + extra_wait_) - wait_for_batch(late);
+    }
     Duration starved() const;  // so long, up to now, the queue was empty and the store too slow
 
     void handle(std::uint32_t kind) override;

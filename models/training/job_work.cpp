@@ -30,7 +30,7 @@ Duration JobWork::slowed_by_parts() const {
 
 double JobWork::slowdown(std::uint32_t condition) const {
     const StageLevel& level = stages_.level_at(done());
-    return seconds(level.slowed[1U << condition]) / seconds(level.step.duration());
+    return seconds(level.slowed[1U << condition]) / seconds(level.step.beside_data());
 }
 
 // ---- steps to come ----
@@ -52,8 +52,8 @@ void JobWork::plan() {
     const bool uploads = saver_.uploading();
     if (uploads) next.upload = spec_.checkpoint.upload_step_penalty;
     next.degraded += slow;
-    next.data_wait += extra_wait();
     running_.plan(next, uploads, slow);
+    running_.wait(wait_alone() + extra_wait());
 }
 
 std::int64_t JobWork::steps_ahead(Instant now) const {
@@ -82,7 +82,7 @@ Instant JobWork::run(Instant now) {
 // What is left of the step under way takes as long as things are now.
 Instant JobWork::run_rest(Instant now, Duration partial) {
     running_.look_at_upload(saver_.uploading(), partial, spec_.checkpoint.upload_step_penalty,
-                            step().data_wait);
+                            wait_alone());
     return begin(now, 1, partial);
 }
 

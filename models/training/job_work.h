@@ -65,7 +65,10 @@ class JobWork {
         const SmallerJob* const smaller = nodes_.smaller();
         return smaller == nullptr ? stages_.level_at(done()).step : smaller->step;
     }
-    Duration extra_wait() const { return feed_ ? feed_->extra_wait(step().data_wait) : Duration{}; }
+    // With the store to the job alone, of a step that is as slow as that under way.
+    Duration late() const { return batch_late(step().data_wait, running_.slow()); }
+    Duration wait_alone() const { return wait_for_batch(late()); }
+    Duration extra_wait() const { return feed_ ? feed_->extra_wait(late()) : Duration{}; }
     // What a step takes longer on a network of which something is broken; nothing when no way is left.
     std::optional<Duration> slowed_by_network() const {
         if (network_ == nullptr || network_->broken().empty()) return Duration{};
@@ -79,7 +82,7 @@ class JobWork {
     }
     std::int64_t steps_to_target() const;
     Instant begin(Instant now, std::int64_t steps, Duration partial) {
-        return running_.begin(now, steps, partial, step().data_wait, extra_wait());
+        return running_.begin(now, steps, partial, wait_alone(), extra_wait());
     }
     Duration lose_unsaved();
 

@@ -18,11 +18,12 @@ class RunningSteps {
         uploads_ = uploads;
         slow_ = slow;
     }
+    void wait(Duration for_data) { each_.data_wait = for_data; }
     const StepTime& each() const { return each_; }
     Duration slow() const { return slow_; }
 
-    // So many begin, so far into the first of them, which wait for data as long as a bare step does and
-    // `extra` more. When the last one ends.
+    // So many begin, so far into the first of them, which wait for data so long and `extra` more. When the
+    // last one ends.
     Instant begin(Instant now, std::int64_t steps, Duration into, Duration wait, Duration extra) {
         start_ = now - into;
         steps_ = steps;

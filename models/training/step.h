@@ -2,6 +2,7 @@
 // How long one training step takes, and where the time goes. A pure function of its arguments, so
 // its results can be remembered for as long as nothing about the job or its nodes changes.
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <vector>
@@ -28,8 +29,18 @@ struct StepTime {
         return compute + exposed_communication + bubble + straggler_wait + degraded + throttled +
                data_wait + contention + upload;
     }
+    Duration beside_data() const { return duration() - data_wait; }
     bool operator==(const StepTime&) const = default;
 };
+
+// How much later than the rest of a step its batch is there; less than 0: so much before. A step that waits
+// so long, and whose rest takes `longer` than then: the batch comes no later.
+constexpr Duration batch_late(Duration wait, Duration longer) {
+    return wait - std::max(Duration{}, longer);
+}
+constexpr Duration wait_for_batch(Duration late) {
+    return std::max(Duration{}, late);
+}
 
 constexpr Duration step_part_max = std::chrono::hours(24 * 365);
 
