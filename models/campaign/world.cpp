@@ -122,9 +122,13 @@ void need_one_job(const Scenario& scenario, const char* verb) {
 double WorldScenario::worth_of(const WorldJob& job) const {
     const JobWorth& worth = worths[job.kind];
     const WorldJobKind& kind = spec.kinds[job.kind];
-    const double gpu_hours = static_cast<double>(job.gpus) * seconds(job.work) / 3600;
-    const double slower = power.work_factor * (job.timed ? 1 + kind.duty * kind.throttled : 1);
-    return worth.job + worth.gpu_hour * gpu_hours / slower;
+    // As it takes at full clocks, with all data at hand.
+    double work_s =
+        seconds(job.work) / power.work_factor / (job.timed ? 1 + kind.duty * kind.throttled : 1);
+    if (job.timed && kind.data_wait > Duration{}) {
+        work_s = seconds(kind.beside_data) * static_cast<double>(spec.steps_of(job));
+    }
+    return worth.job + worth.gpu_hour * static_cast<double>(job.gpus) * work_s / 3600;
 }
 
 WorldJobs draw_jobs(const WorldScenario& world, std::uint64_t seed, std::uint64_t replica,

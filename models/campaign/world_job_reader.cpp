@@ -72,7 +72,7 @@ class WorldJobReader {
     void read_model(Section& section, const JobSource& source, const std::shared_ptr<Scenario>& job,
                     WorldJobKind& kind);
     void read_kind_data(Section& section, const StepTime& step, Scenario& job, WorldJobKind& kind);
-    void read_given_data(Section& section, JobSource& source, Scenario& job, WorldJobKind& kind);
+    void read_given_data(Section& section, Scenario& job, WorldJobKind& kind);
     void read_saving(Section& section, JobSource& source, const std::shared_ptr<Scenario>& view,
                      WorldJobKind& kind);
     void read_as(Section& section, const Scenario& job, WorldJobKind& kind);
@@ -304,9 +304,8 @@ void WorldJobReader::read_kind_data(Section& section, const StepTime& step, Scen
     check_host_memory(section, catalogue_, job);
 }
 
-// Without a model: a step that was measured.
-void WorldJobReader::read_given_data(Section& section, JobSource& source, Scenario& job,
-                                     WorldJobKind& kind) {
+// Without a model: a step that was measured, and that a power cap slows. What work waits for is no work.
+void WorldJobReader::read_given_data(Section& section, Scenario& job, WorldJobKind& kind) {
     if (kind.given_step == Duration{}) {
         section.error("data", "has no effect without model or step.time");
         return;
@@ -314,9 +313,10 @@ void WorldJobReader::read_given_data(Section& section, JobSource& source, Scenar
     StepTime step;
     step.compute = kind.given_step;
     read_kind_data(section, step, job, kind);
-    if (!section.has("length")) return;
-    source.mean = source.median =
-        ceil_div(source.mean.count(), job.job.step.duration().count()) * kind.given_step;
+    if (top_.describing() || !section.ok()) return;
+    const GpuPower& gpu = s_.power.node.gpu;
+    kind.given_step = from_seconds(seconds(kind.given_step) / gpu.speed_at(gpu.cap));
+    job.job.step.data_wait = wait_for_batch(kind.late(kind.given_step));
 }
 
 // Read as of one job, and refused where many can't do it yet.
@@ -339,7 +339,7 @@ void WorldJobReader::read_saving(Section& section, JobSource& source,
                       "a job with it has one size and whole nodes of the cluster's one kind");
     }
     join_stores(job);
-    if (reads && !section.has("model")) read_given_data(section, source, job, kind);
+    if (reads && !section.has("model")) read_given_data(section, job, kind);
     const Duration data_wait = job.job.step.data_wait;
     // Work without steps can end at any instant.
     job.job.step.compute = kind.given_step > Duration{} ? kind.given_step : Duration(1);
@@ -408,6 +408,7 @@ void WorldJobReader::save_as(Section& section, const std::shared_ptr<Scenario>& 
     kind.checkpoint_interval = from_seconds(std::min(
         never_s, seconds(job.job.step.duration()) * static_cast<double>(c.interval_steps)));
     if (steps) kind.checkpoint_steps = c.interval_steps;
+    kind.checkpoint_training = c.interval_training;
     kind.by_wall_clock = c.interval_wall > Duration{};
     if (kind.by_wall_clock) kind.checkpoint_interval = c.interval_wall;
     move_over(view, kind);

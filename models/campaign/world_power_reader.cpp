@@ -44,6 +44,37 @@ std::vector<PartFault> PowerReader::throttled_parts(const WorldJobKind& kind, No
     return parts;
 }
 
+namespace {
+
+// So long, and a save so often, with the slower steps.
+void throttle(std::size_t k, const HeatState& heat, WorldScenario& world) {
+    WorldJobKind& kind = world.spec.kinds[k];
+    Duration step;
+    if (kind.step) {
+        place_steps(world.models[k], {}, world.throttled[k], kind);
+        step = usual_step(kind, world.models[k]->job.nodes, 0).duration();
+        const JobSource& source = world.sources[k];
+        if (source.like.timed) kind.steps = ceil_div(source.mean.count(), step.count());
+    } else {
+        kind.throttled = 1 / heat.speed - 1;
+        step = world.spec.sound_step(kind);
+    }
+    if (kind.checkpoint_steps > 0 && kind.checkpoint_training > Duration{}) {
+        kind.checkpoint_steps = ceil_div(kind.checkpoint_training.count(), step.count());
+    }
+}
+
+// Beside a step of usual_step().
+Duration idle_for_data(const WorldSpec& spec, const WorldJobKind& kind, std::int64_t nodes) {
+    if (kind.step) return usual_step(kind, nodes, 0).data_wait;
+    if (kind.data_wait == Duration{}) return {};
+    const double tick_s = seconds(spec.tick(kind));
+    const Duration computing = from_seconds(tick_s * (1 + kind.duty * kind.throttled));
+    return from_seconds(seconds(wait_for_batch(kind.late(computing))) / tick_s);
+}
+
+}  // namespace
+
 // The cluster's own draw is that of the jobs that draw most.
 void PowerReader::finish_world() {
     const auto world = std::make_shared<WorldScenario>(*s_.world);
@@ -57,20 +88,12 @@ void PowerReader::finish_world() {
             NodeDraw draw;
             draw.node = world->nodes.size() == 1 ? p_.node : node_power(node);
             draw.repairing = p_.repairing;
-            draw.step = gpu_step(job, usual_step(kind, job.job.nodes, 0));
+            StepTime at_hand = usual_step(kind, job.job.nodes, 0);
+            if (kind.step) at_hand.data_wait = {};
+            draw.step = gpu_step(job, at_hand);
             world->throttled[k] = throttled_parts(kind, draw);
-            if (!kind.step) {
-                kind.throttled = 1 / draw.heat.speed - 1;
-            } else if (!world->throttled[k].empty()) {
-                place_steps(world->models[k], {}, world->throttled[k], kind);
-                // So long, and a save so often, with the slower steps.
-                const std::int64_t step = usual_step(kind, job.job.nodes, 0).duration().count();
-                const JobSource& source = world->sources[k];
-                if (source.like.timed) kind.steps = ceil_div(source.mean.count(), step);
-                const Duration interval = job.job.checkpoint.interval_training;
-                if (kind.checkpoint_steps > 0 && interval > Duration{})
-                    kind.checkpoint_steps = ceil_div(interval.count(), step);
-            }
+            if (!world->throttled[k].empty()) throttle(k, draw.heat, *world);
+            draw.step.idle += idle_for_data(world->spec, kind, job.job.nodes);
             draw.run(draw.step);
             if (most.node_step.peak() < draw.node_step.peak()) most = draw;
             draws.push_back(std::move(draw));

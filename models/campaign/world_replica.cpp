@@ -102,8 +102,10 @@ void add_shrinks(const WorldSpec& spec, const WorldJobs& jobs, const WorldOutcom
 double alone_seconds(const WorldScenario& world, const WorldJob& job) {
     const WorldJobKind& kind = world.spec.kinds[job.kind];
     if (!kind.step) {
-        const double waits = seconds(kind.data_wait) / seconds(world.spec.tick(kind));
-        return seconds(job.work) * (1 + waits) / (job.timed ? 1 : world.power.work_factor);
+        if (job.timed) return seconds(job.work);
+        const bool waits = kind.data_wait > Duration{};
+        const double longer = waits ? 1 + seconds(kind.data_wait) / seconds(kind.beside_data) : 1;
+        return seconds(job.work) * longer / world.power.work_factor;
     }
     const StepTime step = usual_step(kind, world.models[job.kind]->job.nodes, 0);
     return static_cast<double>(kind.steps) * seconds(step.duration());

@@ -27,11 +27,16 @@ std::string WorldSpec::name_of(const WorldJob& job) const {
     return fmt::format("{}-{}", kinds[job.kind].name, job.id);
 }
 
+Duration WorldSpec::sound_step(const WorldJobKind& kind) const {
+    Duration out = tick(kind);
+    out += from_seconds(seconds(out) * kind.duty * kind.throttled);
+    return out + wait_for_batch(kind.late(out));
+}
+
 std::int64_t WorldSpec::steps_of(const WorldJob& job) const {
     const WorldJobKind& kind = kinds[job.kind];
     if (kind.step) return kind.steps;
-    Duration each = tick(kind);
-    if (job.timed) each += from_seconds(seconds(each) * kind.duty * kind.throttled);
+    const Duration each = job.timed ? sound_step(kind) : tick(kind);
     return ceil_div(job.work.count(), each.count());
 }
 

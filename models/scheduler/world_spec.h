@@ -103,6 +103,7 @@ struct WorldJobKind {
     Duration checkpoint_interval{};  // of work; 0: nothing is saved, an end loses all
     std::int64_t checkpoint_steps =
         0;  // from one to the next, whatever a step takes; 0: by the interval
+    Duration checkpoint_training{};  // training time that these steps are; 0: they are given
     Duration checkpoint_stall{};
     bool by_wall_clock = false;           // the interval is one from start to start
     std::optional<WorldSaving> saving{};  // without it a stall and a restore take always the same
@@ -233,6 +234,8 @@ struct WorldSpec : NodeFailures {
                             static_cast<bool>(kind.traffic);
         return slowed ? Duration(std::chrono::milliseconds(1)) : Duration(1);
     }
+    // Such a step of jobs whose GPUs and links are sound, with the store to one of them alone.
+    Duration sound_step(const WorldJobKind& kind) const;
     std::int64_t steps_of(const WorldJob& job) const;  // all that it has to do
     std::int64_t nodes() const;
     std::int64_t gpus() const;

@@ -75,3 +75,74 @@ node = 1
         }
     }
 }
+
+TEST_CASE(
+    "what heat, a budget or a cap slow hides in a wait for data too, and is not counted twice") {
+    for (const char* limit : {"[facility]\ninlet_temperature = \"42 degC\"\n",
+                              "[power]\nbudget = \"36 kW\"\n", "[power]\ngpu_cap = \"450 W\"\n"}) {
+        CAPTURE(limit);
+        const std::string on = cluster_text(4, "5 day") + limit;
+        for (const int batch : {2600, 3000}) {
+            const ReplicaResult one =
+                run_replica(scenario(on + job_that_reads(false, batch)), 0, false);
+            const ReplicaResult many =
+                run_replica(scenario(on + job_that_reads(true, batch)), 0, false);
+            for (const Category category :
+                 {Category::productive, Category::throttled, Category::data_wait}) {
+                CHECK(many.ledger.fraction(category) ==
+                      doctest::Approx(one.ledger.fraction(category)).epsilon(1e-4));
+            }
+        }
+        // Done after its length, whatever slows it.
+        const ReplicaResult ends =
+            run_replica(scenario(on + job_that_reads(true, 3000, "50 h")), 0, false);
+        CHECK(metric(ends, "jct_mean") == doctest::Approx(50 * 3600).epsilon(1e-3));
+    }
+}
+
+TEST_CASE("hot GPUs save after as many of a measured kind's steps as of one job's") {
+    for (const char* limit :
+         {"", "[facility]\ninlet_temperature = \"46 degC\"\n", "[power]\nbudget = \"30 kW\"\n"}) {
+        CAPTURE(limit);
+        std::vector<double> stalled;
+        for (const bool many : {false, true}) {
+            const char* job = many ? "jobs.kind" : "job";
+            const ReplicaResult r = run_replica(
+                scenario(cluster_text(4, "5 day") + limit +
+                         "[storage]\nserver_write_bandwidth = \"4 GB/s\"\n"
+                         "server_read_bandwidth = \"4 GB/s\"\n" +
+                         (many ? "[scheduler]\nkind = \"fifo\"\n[[jobs.kind]]\nname = \"a\"\n"
+                               : "[job]\n") +
+                         fmt::format("nodes = 4\nlength = \"1000 h\"\nstep.time = \"10 min\"\n"
+                                     "[{}.checkpoint]\ninterval = \"1 h\"\nsize = \"4 TB\"\n",
+                                     job)),
+                0, false);
+            stalled.push_back(r.ledger.fraction(Category::checkpoint_stall));
+        }
+        CHECK(stalled[1] == doctest::Approx(stalled[0]).epsilon(1e-3));
+    }
+}
+
+TEST_CASE("work that is lost has cost what its steps draw, also while they waited for data") {
+    const std::string fails = R"(
+[failures]
+[[failures.cause]]
+name = "crash"
+rate_per_node = "0 /day"
+detection = "0 s"
+remedy = "restart"
+[[inject]]
+at = "20 h"
+cause = "crash"
+node = 1
+)";
+    std::vector<double> watts;
+    for (const bool many : {false, true}) {
+        const ReplicaResult r = run_replica(
+            scenario(cluster_text(4, "1 day") + fails + job_that_reads(many, 6000)), 0, false);
+        watts.push_back(static_cast<double>(drawn(r, Category::lost_work)) /
+                        static_cast<double>(r.ledger.booked(Category::lost_work)));
+    }
+    CHECK(watts[0] > 0);
+    CHECK(watts[1] == doctest::Approx(watts[0]).epsilon(1e-3));
+}
