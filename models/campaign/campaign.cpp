@@ -254,7 +254,9 @@ MetricList metrics_of(const Scenario& s, const StepTime& step, const ReplicaResu
     add_power_metrics(s.power, energy_use(s.power, r.energy, r.simulated, draw), draw.swing, tokens,
                       metrics);
     add_facility_metrics(s.power, s.job.nodes, r.feeds, metrics);
-    if (s.data) add_data_metrics(s, r, work.steps, metrics);
+    if (s.data) {  // lost steps have read theirs too
+        add_data_metrics(s, r, work.steps + static_cast<double>(job.steps_lost), metrics);
+    }
     return metrics;
 }
 

@@ -34,6 +34,19 @@ prefetch = 2
                        length, job, job, batch);
 }
 
+const std::string crash_at_20_h = R"(
+[failures]
+[[failures.cause]]
+name = "crash"
+rate_per_node = "0 /day"
+detection = "0 s"
+remedy = "restart"
+[[inject]]
+at = "20 h"
+cause = "crash"
+node = 1
+)";
+
 // Seconds that are booked so for each 10 s of computing.
 double per_step(const ReplicaResult& r, Category category) {
     return 10 * r.ledger.fraction(category) / r.ledger.fraction(Category::productive);
@@ -124,25 +137,22 @@ TEST_CASE("hot GPUs save after as many of a measured kind's steps as of one job'
 }
 
 TEST_CASE("work that is lost has cost what its steps draw, also while they waited for data") {
-    const std::string fails = R"(
-[failures]
-[[failures.cause]]
-name = "crash"
-rate_per_node = "0 /day"
-detection = "0 s"
-remedy = "restart"
-[[inject]]
-at = "20 h"
-cause = "crash"
-node = 1
-)";
     std::vector<double> watts;
     for (const bool many : {false, true}) {
         const ReplicaResult r = run_replica(
-            scenario(cluster_text(4, "1 day") + fails + job_that_reads(many, 6000)), 0, false);
+            scenario(cluster_text(4, "1 day") + crash_at_20_h + job_that_reads(many, 6000)), 0,
+            false);
         watts.push_back(static_cast<double>(drawn(r, Category::lost_work)) /
                         static_cast<double>(r.ledger.booked(Category::lost_work)));
     }
     CHECK(watts[0] > 0);
     CHECK(watts[1] == doctest::Approx(watts[0]).epsilon(1e-3));
+}
+
+TEST_CASE("lost steps have read their data too") {
+    const ReplicaResult r = run_replica(
+        scenario(cluster_text(4, "1 day") + crash_at_20_h + job_that_reads(false, 1000)), 0, false);
+    CHECK(metric(r, "steps_lost") > 0);
+    CHECK(metric(r, "data_fetched") ==
+          doctest::Approx((metric(r, "steps") + metric(r, "steps_lost")) * 32 * 1000 * 1e6));
 }
