@@ -17,8 +17,10 @@ namespace railyard {
 namespace {
 
 // Each save moves `size` bytes, written by every rank and read by all nodes at once, as a job alone does it:
-// its ranks' serialisation, its nodes' clients, its files, and the store's own supply bound it.
-WorldSaving saves_to_storage(const Scenario& s, Bytes size, const CheckpointWriters& each_rank) {
+// its ranks' serialisation, its nodes' clients, its files, and the store's own supply bound it; loading is
+// `load_share` as fast as reading.
+WorldSaving saves_to_storage(const Scenario& s, Bytes size, const CheckpointWriters& each_rank,
+                             double load_share) {
     const StoreSetup store = s.stores[shared_store];
     const bool fair_by_job = s.fair_by_job;
     return {[=](std::int64_t gpus, std::int64_t nodes) {
@@ -39,7 +41,8 @@ WorldSaving saves_to_storage(const Scenario& s, Bytes size, const CheckpointWrit
         lower(tier.write, limits.file_write * files, Wall::files);
         tier.write.files_per_s = files_per_second(gpus, limits.create_latency);
         tier.read.direction = Direction::read;
-        lower(tier.read, limits.client_read * nodes, Wall::client);
+        lower(tier.read, least(limits.read).bandwidth * load_share, Wall::store);
+        lower(tier.read, limits.client_read * nodes * load_share, Wall::client);
         lower(tier.read, limits.file_read * files, Wall::files);
         tier.read.files_per_s = files_per_second(gpus, limits.open_latency);
         out.stall_alone = transfer_time(size, std::min(tier.write.cap, store.supply.write));
@@ -215,7 +218,9 @@ void WorldJobReader::share_store(Section& section, Bytes size, const std::shared
         .files = catalogue_.integer("checkpoint", "", "creates_per_rank"),
         .serialization =
             catalogue_.bandwidth("checkpoint", "", "serialization_bandwidth_per_rank")};
-    kind.saving = saves_to_storage(s_, size, each_rank);
+    kind.saving =
+        saves_to_storage(s_, size, each_rank,
+                         catalogue_.number("checkpoint", "", "load_fraction_of_read_bandwidth"));
     if (kind.data) {  // both move over the same paths
         kind.saving->network = job->job.network;
         kind.saving->store_paths = job->job.store_paths;

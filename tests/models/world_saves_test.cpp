@@ -414,6 +414,39 @@ TEST_CASE("restores share the store as well") {
     CHECK(node_hours(r, Category::restore) == doctest::Approx(2.0 / 6).epsilon(1e-9));
 }
 
+TEST_CASE("a state of so many bytes comes back as fast as one of [jobs.kind.checkpoint]") {
+    const std::string fails = R"(
+run = { replicas = 1, duration = "1 day" }
+cluster.nodes = 4
+storage = { server_write_bandwidth = "4 GB/s", server_read_bandwidth = "4 GB/s" }
+[failures]
+[[failures.cause]]
+name = "crash"
+rate_per_node = "0 /day"
+remedy = "restart"
+[[inject]]
+at = "5.5 h"
+cause = "crash"
+node = 1
+[scheduler]
+kind = "fifo"
+[[jobs.kind]]
+name = "a"
+nodes = 4
+length = "20 h"
+step.time = "10 s"
+)";
+    const Ledger size = ledger_of(
+        fails + "checkpoint_interval = '1 h'\ncheckpoint_size = '2 TB'\nrestart = '0 s'\n", "");
+    const Ledger saves = ledger_of(fails +
+                                       "recovery.restart = '0 s'\n[jobs.kind.checkpoint]\n"
+                                       "interval = '1 h'\nsize = '2 TB'\n",
+                                   "");
+    CHECK(size.booked(Category::restore) > 0);
+    CHECK(static_cast<double>(size.booked(Category::restore)) ==
+          doctest::Approx(static_cast<double>(saves.booked(Category::restore))).epsilon(1e-6));
+}
+
 TEST_CASE("each start reads its images, and starts that come together share the store") {
     const std::string text = R"(
 run = { replicas = 1, duration = "5 h" }
