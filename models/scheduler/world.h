@@ -33,7 +33,7 @@ struct WorldJobRun {
     std::int32_t starts = 0;
     std::int32_t interruptions = 0;  // by failures, of a node or its own
     Duration held{};                 // all its GPUs, or those that it went on with
-    Duration kept{};                 // steps that were kept
+    Duration kept{};                 // steps that were kept, less what uploads cost them
     std::int64_t kept_steps = 0;
     std::int64_t lost_steps = 0;
     std::int64_t replica_steps_missing = 0;  // of steps that were kept, on fewer replicas

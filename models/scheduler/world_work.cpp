@@ -7,6 +7,21 @@
 
 namespace railyard {
 
+namespace {
+
+// An upload beside them is none of it.
+Duration training_time(const StepTime& each, std::int64_t steps) {
+    return (each.duration() - each.upload) * steps;
+}
+
+Duration training_time(const std::vector<BookedSteps>& booked) {
+    Duration sum{};
+    for (const BookedSteps& b : booked) sum += training_time(b.each, b.steps);
+    return sum;
+}
+
+}  // namespace
+
 void WorldWork::book(const Parts& parts, Category category, Duration time) {
     for (std::size_t g = 0; g < parts.size(); ++g) {
         ledger_.book(g, kind_, category, parts[g], time);
@@ -58,7 +73,7 @@ void WorldWork::keep(Done done, bool clean) {
     if (done.steps == 0) return;
     Earlier::Open earlier = take_earlier(done);
     if (!earlier.counted) {
-        run_.kept += done.time() + time_of(earlier.of.booked);
+        run_.kept += training_time(done.each, done.steps) + training_time(earlier.of.booked);
         run_.kept_steps += done.steps;
         run_.replica_steps_missing += done.steps * done.by.replicas_missing;
     }
@@ -77,7 +92,7 @@ void WorldWork::lose(const Done& done, bool kept) {
     done_ -= done.steps;
     missing_ -= done.steps * done.by.replicas_missing;
     if (kept || earlier.counted) {
-        run_.kept -= done.time() + time_of(earlier.of.booked);
+        run_.kept -= training_time(done.each, done.steps) + training_time(earlier.of.booked);
         run_.kept_steps -= done.steps;
         run_.replica_steps_missing -= done.steps * done.by.replicas_missing;
     }

@@ -273,6 +273,19 @@ TEST_CASE("one job saves alike, written as a [job] or as the only one of a kind"
     }
 }
 
+TEST_CASE("what uploads cost steps is no training time, of one job or of many") {
+    const std::string cluster = "run.replicas = 1\ncluster.nodes = 4\nstorage.system = 'vast'\n";
+    const std::string rest =
+        "nodes = 4\nlength = '3 h'\nstep.time = '9 s'\n[JOB.checkpoint]\n"
+        "size = '2 TB'\ninterval = '90 s'\nmode = 'async'\n"
+        "upload_slowdown = 0.2\n";
+    const ReplicaResult one = replica_of(cluster + "[job]\n" + rest, "job");
+    const ReplicaResult many =
+        replica_of(cluster + "[scheduler]\n[[jobs.kind]]\nname = 'one'\n" + rest, "jobs.kind");
+    CHECK(metric(one, "ettr") < 0.95);
+    CHECK(metric(many, "ettr_gpus_32") == doctest::Approx(metric(one, "ettr")).epsilon(1e-3));
+}
+
 TEST_CASE("an upload costs one job's own steps alike on one fabric, written either way") {
     const std::string cluster = R"(
 run.replicas = 1
