@@ -70,7 +70,8 @@ void add_checkpoint_metrics(const Scenario& s, const CheckpointOutcome& c, Metri
         bytes("in_flight", c.tiers[tier].in_flight);
         out.count(place + "_restores", c.restored_from[tier]);
         const TierSpec& spec = s.job.checkpoint.tiers[tier];
-        if (!on_nodes(spec.place)) uses[spec.write.store] += {c.tiers[tier], c.bytes_read[tier]};
+        if (!on_nodes(spec.place))
+            uses[spec.write.store] += {c.tiers[tier], c.bytes_read[tier], c.kept[tier]};
     }
     add_object_store_costs(s, uses, out);
 }

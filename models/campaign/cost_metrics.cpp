@@ -38,13 +38,10 @@ UsedLine line_of(SparePart part) {
 }
 
 // What the campaign's metrics say was paid for objects and their way out.
-double paid_by_use(std::span<const Metric> metrics, Duration simulated) {
-    constexpr double months_per_year = 12;
-    const double months = seconds(simulated) / seconds_per_year * months_per_year;
+double paid_by_use(std::span<const Metric> metrics) {
     return value_of(metrics, "object_store_requests_cost") +
            value_of(metrics, "object_store_egress_cost") +
-           value_of(metrics, "object_store_kept_cost_per_month") * months +
-           value_of(metrics, "data_egress_cost");
+           value_of(metrics, "object_store_kept_cost") + value_of(metrics, "data_egress_cost");
 }
 
 // All but the energy, which is a metric already.
@@ -58,7 +55,7 @@ void add_used_metrics(const Scenario& s, ReplicaResult& r) {
         count(UsedLine::repair_visits) += repairs;
         if (!s.cost->parts_covered) count(line_of(s.causes[cause].spare_part)) += repairs;
     }
-    count(UsedLine::paid) = paid_by_use(r.metrics, r.simulated);
+    count(UsedLine::paid) = paid_by_use(r.metrics);
     for (std::size_t line = 1; line < used_line_count; ++line) {
         r.metrics.add(used_metrics[line], used[line]);
     }
@@ -84,6 +81,8 @@ void add_object_store_costs(const Scenario& s, const UseByStore& uses, MetricLis
     double requests = 0;
     double egress = 0;
     double kept = 0;
+    double at_end = 0;
+    constexpr double month_ns = seconds_per_year / 12 * 1e9;
     for (std::size_t store = 0; store < s.stores.size(); ++store) {
         if (!s.stores[store].system) continue;
         const StorePrices prices = s.stores[store].system->prices();
@@ -91,11 +90,13 @@ void add_object_store_costs(const Scenario& s, const UseByStore& uses, MetricLis
         requests += parts(use.bytes.written, prices.write_part) * prices.per_write_request +
                     parts(use.read, prices.read_part) * prices.per_read_request;
         egress += static_cast<double>(use.read.count()) * prices.per_egress_byte;
-        kept += static_cast<double>(use.bytes.safe.count()) * prices.per_byte_month;
+        kept += static_cast<double>(use.kept) / month_ns * prices.per_byte_month;
+        at_end += static_cast<double>(use.bytes.safe.count()) * prices.per_byte_month;
     }
     out.add("object_store_requests_cost", requests);
     out.add("object_store_egress_cost", egress);
-    out.add("object_store_kept_cost_per_month", kept);
+    out.add("object_store_kept_cost", kept);
+    out.add("object_store_kept_cost_per_month", at_end);
 }
 
 std::vector<std::string> prices_missing(const Scenario& of, const Scenario& beside) {

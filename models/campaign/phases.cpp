@@ -439,7 +439,7 @@ void add_paid_by_use(const Scenario& s, const std::vector<ReplicaResult>& parts,
     const auto pays = [](const ScenarioPhase& phase) { return pays_by_use(*phase.as); };
     if (std::ranges::none_of(s.phases, pays)) return;
     for (const char* name : {"object_store_requests_cost", "object_store_egress_cost",
-                             "object_store_kept_cost_per_month"}) {
+                             "object_store_kept_cost", "object_store_kept_cost_per_month"}) {
         double value = 0;
         for (const ReplicaResult& part : parts) {
             const Metric* found = find_named(part.metrics, name);

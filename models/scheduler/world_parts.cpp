@@ -133,7 +133,7 @@ void WorldParts::count(Parts& parts, bool over) {
     for (std::size_t tier = 0; tier < outcome.tiers.size(); ++tier) {
         const TierSpec& spec = parts.spec().tiers[tier];
         if (on_nodes(spec.place)) continue;
-        PlaceUse use{outcome.tiers[tier], outcome.bytes_read[tier]};
+        PlaceUse use{outcome.tiers[tier], outcome.bytes_read[tier], outcome.kept[tier]};
         if (over) use.bytes.safe = {};
         in_stores_[spec.write.store] += use;
     }

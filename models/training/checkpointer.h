@@ -7,6 +7,8 @@
 
 namespace railyard {
 
+using ByteTime = __int128;  // bytes x ns
+
 struct CheckpointOutcome {
     std::int64_t begun = 0;         // each with a stall
     std::int64_t stalls_ended = 0;  // the others a failure or the campaign's end cut off
@@ -21,12 +23,14 @@ struct CheckpointOutcome {
     std::vector<std::int64_t> restored_from;  // by tier
     std::vector<Bytes> bytes_read;            // likewise, by restores that ended
     std::vector<TierBytes> tiers;
+    std::vector<ByteTime> kept;  // by tier: complete copies, for as long as they were there
 };
 
 // What checkpoints in one place have moved and hold.
 struct PlaceUse {
     TierBytes bytes;
-    Bytes read;  // by restores that ended
+    Bytes read;         // by restores that ended
+    ByteTime kept = 0;  // complete copies, for as long as they were there
 
     void operator+=(const PlaceUse& other) {
         for (Bytes TierBytes::*part : {&TierBytes::written, &TierBytes::safe, &TierBytes::expired,
@@ -34,6 +38,7 @@ struct PlaceUse {
             bytes.*part = bytes.*part + other.bytes.*part;
         }
         read = read + other.read;
+        kept += other.kept;
     }
 };
 using UseByStore = std::array<PlaceUse, 2>;  // by index into Scenario::stores
@@ -129,6 +134,7 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     void count_uploads();
     void restore_part_done();
     void forget_after(std::int64_t number);
+    void count_kept();  // whenever copies have come or gone
     StoreService::Progress progress(std::size_t tier);
 
     StoreService& stores_;
@@ -157,6 +163,8 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     Instant restore_since_{};
     EventId restore_ends_;
     CheckpointOutcome outcome_;
+    std::vector<Bytes> kept_;  // by tier, since this instant
+    Instant kept_since_{};
     std::vector<Bytes> written_before_;  // by store: by whoever was this client before
 };
 

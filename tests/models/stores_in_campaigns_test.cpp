@@ -375,3 +375,37 @@ profile = "none"
         text, {"storage.system=object", "storage.servers=12", "storage.object.egress=false"});
     CHECK(own.power.storage.value > 0);
 }
+
+TEST_CASE("a store that is paid by use is paid for what it keeps for as long as it does") {
+    const auto text = [](bool many, const char* duration, const char* keep) {
+        const char* job = many ? "jobs.kind" : "job";
+        return cluster_text(2, duration) +
+               fmt::format(
+                   "[storage]\nsystem = \"s3\"\n[failures]\nprofile = \"none\"\n[cost]\n{}\n"
+                   "nodes = 2\nlength = \"44 h\"\nstep.time = \"5 s\"\n"
+                   "[{}.checkpoint]\nmode = \"sync\"\nsize = \"1 TB\"\ninterval = \"4 h\"\n"
+                   "[[{}.checkpoint.tier]]\nplace = \"storage\"\nkeep = {}\n",
+                   many ? "[scheduler]\nkind = \"fifo\"\n[[jobs.kind]]\nname = \"a\"" : "[job]",
+                   job, job, keep);
+    };
+    const auto months_of_one = [&](bool many, const char* duration, const char* keep) {
+        const Scenario s = scenario(text(many, duration, keep));
+        const ReplicaResult r = run(s);
+        CHECK(metric(r, "paid_by_use") >=
+              metric(r, "object_store_kept_cost") + metric(r, "object_store_requests_cost"));
+        const StorePrices prices = s.stores[shared_store].system->prices();
+        return metric(r, "object_store_kept_cost") / prices.per_byte_month / 1e12;
+    };
+    constexpr double hours = 365.25 * 24 / 12;
+    for (const bool many : {false, true}) {
+        CAPTURE(many);
+        // Ten saves, the last one 4 h before the end: all of them, or the newest.
+        CHECK(
+            months_of_one(many, "44 h", "50") ==
+            doctest::Approx((4 + 8 + 12 + 16 + 20 + 24 + 28 + 32 + 36 + 40) / hours).epsilon(0.02));
+        CHECK(months_of_one(many, "44 h", "1") == doctest::Approx(40 / hours).epsilon(0.02));
+    }
+    // Of many jobs one that is over keeps nothing more.
+    CHECK(months_of_one(true, "20 day", "50") ==
+          doctest::Approx((4 + 8 + 12 + 16 + 20 + 24 + 28 + 32 + 36 + 40) / hours).epsilon(0.02));
+}
