@@ -14,7 +14,7 @@ void FaultCounts::add(const FaultCounts& other) {
 }
 
 // Failures without a memory break nothing while the job is down: what they would hit then is as good as
-// new. Those of one burst belong together.
+// new, unless it is slow only. Those of one burst belong together.
 bool TrainingJob::strike(const Strike& strike) {
     if (strike.follows && pool_.node_in(strike.slot) < 0) return true;  // it falls on nothing
     if (strike.acceptance >= pool_.acceptance(strike.slot)) return false;
@@ -24,11 +24,18 @@ bool TrainingJob::strike(const Strike& strike) {
 }
 
 bool TrainingJob::nodes_failed(const NodePool::Struck& struck) {
-    if (!phases_.processes_run()) {
-        if (phases_.now() != JobPhase::done) ++outcome_.strikes_while_down;
-        return phases_.now() == JobPhase::done;
-    }
     const FailureCause& cause = causes_[struck.strike.cause];
+    if (!phases_.processes_run()) {
+        if (phases_.now() == JobPhase::done) return true;
+        // A part is slow whether anybody runs on it or not.
+        const bool slow = cause.slow && pool_.node_in(struck.strike.slot) >= 0;
+        if (slow) {
+            nodes_.slow_down(struck.strike);
+        } else {
+            ++outcome_.strikes_while_down;
+        }
+        return slow;
+    }
     if (cause.slow) {
         nodes_.slow_down(struck.strike);
     } else if (cause.silent) {

@@ -231,6 +231,34 @@ node = 2
           doctest::Approx(one.ledger.fraction(Category::productive)).epsilon(1e-4));
 }
 
+TEST_CASE("a part that gets slow while the job is down is slow when it is back") {
+    const Scenario s = scenario(cluster_text(2, "1 day") + R"(
+[failures]
+[[failures.cause]]
+name = "crash"
+rate_per_node = "0 /day"
+detection = "1 h"
+remedy = "restart"
+[[failures.cause]]
+name = "slow"
+rate_per_node = "0 /day"
+slows = "gpu"
+slowdown = 0.5
+remedy = "restart"
+[[inject]]
+at = "3 h"
+cause = "crash"
+node = 1
+[[inject]]
+at = "3.5 h"
+cause = "slow"
+node = 0
+)" + job_without_losses);
+    const ReplicaResult r = run_replica(s, 0, false);
+    CHECK(r.ledger.fraction(Category::degraded) == doctest::Approx(20.0 / 24 / 3).epsilon(1e-3));
+    CHECK(metric(r, "failures_while_down") == 0);
+}
+
 // Three intervals of 1,000 s and two stalls of 1,000 s; the part is slowed by nothing to speak of.
 TEST_CASE("what changes in the last step before a save leaves the save as it is") {
     for (const int strikes_at : {985, 991, 995, 1000, 1001}) {
