@@ -68,6 +68,7 @@ class WorldJobReader {
     void share_store(Section& section, Bytes size, const std::shared_ptr<Scenario>& job,
                      WorldJobKind& kind);
     void move_over(const std::shared_ptr<Scenario>& job, WorldJobKind& kind);
+    void refuse_of_many(Section& section, const char* key) const;
     void read_worth(Section& section);
     void read_service(Section& section, const JobSource& source,
                       const std::shared_ptr<Scenario>& job, WorldJobKind& kind);
@@ -141,6 +142,11 @@ void WorldJobReader::read_kind(Section& section) {
         section.error("topology", "a workload with one keeps to its size, and recovery shrinks it",
                       "leave it out, or jobs.kind.recovery.policy = \"requeue\"");
     }
+    for (const char* key : {"stage", "pause"}) {
+        if (section.describing() || !section.has(key)) continue;
+        section.sections(key, "");
+        refuse_of_many(section, key);
+    }
     section.finish();
     if (size) share_store(section, *size, job, kind);
     if (!section.has("checkpoint_interval")) {
@@ -150,6 +156,13 @@ void WorldJobReader::read_kind(Section& section) {
     source.like.kind = static_cast<std::uint32_t>(spec_.kinds.size());
     spec_.kinds.push_back(kind);
     world_.sources.push_back(source);
+}
+
+// What one job can, and many can't yet.
+void WorldJobReader::refuse_of_many(Section& section, const char* key) const {
+    refuse_keys(section, {key},
+                fmt::format("is not modelled of many jobs, under {}", spec_.scheduler),
+                "scheduler.kind = \"dedicated\", with this kind alone");
 }
 
 void WorldJobReader::read_worth(Section& section) {
@@ -438,9 +451,7 @@ void WorldJobReader::recover_as(Section& section, const std::shared_ptr<Scenario
     Section recovery = section.section("recovery");
     const RecoverySpec& r = job.job.recovery;
     refuse_keys(section, {"restart", "restore"}, "has no effect beside [jobs.kind.recovery]");
-    refuse_keys(recovery, {"replacement"},
-                fmt::format("is not modelled of many jobs, under {}", spec_.scheduler),
-                "scheduler.kind = \"dedicated\", with this kind alone");
+    refuse_of_many(recovery, "replacement");
     if (r.policy == RecoveryPolicy::shrink) {
         shrink_as(section, recovery, view, kind);
     } else if (r.policy != RecoveryPolicy::requeue) {

@@ -157,3 +157,18 @@ restart = "5 min"
               doctest::Approx(static_cast<double>(one.ledger.booked(category))).epsilon(1e-6));
     }
 }
+
+TEST_CASE("what only one job can says under which scheduler it can") {
+    const std::string jobs = cluster_text(4, "1 day") +
+                             "[scheduler]\nkind = \"fifo\"\n[[jobs.kind]]\nname = \"a\"\n"
+                             "nodes = 4\nlength = \"1 h\"\n";
+    for (const char* key : {"stage", "pause"}) {
+        const std::string text =
+            refused(jobs + fmt::format("[[jobs.kind.{}]]\nname = \"b\"\n", key));
+        CAPTURE(text);
+        CHECK(text.find(fmt::format("jobs.kind[0].{}: is not modelled of many jobs, under fifo",
+                                    key)) != std::string::npos);
+        CHECK(text.find("scheduler.kind = \"dedicated\"") != std::string::npos);
+        CHECK(text.find("unknown key") == std::string::npos);
+    }
+}
