@@ -18,6 +18,37 @@ Duration work_on(const WorldJob& job, const WorldScenario& from, const WorldScen
     return ratio == 1 || job.timed ? job.work : from_seconds(seconds(job.work) * ratio);
 }
 
+// These nodes' numbers in the next phase: by their place in their group. None if not all of them are there.
+Allocation same_nodes(const Allocation& held, const WorldScenario& before,
+                      const WorldScenario& now) {
+    Allocation out;
+    for (const NodeShare& share : held) {
+        std::int64_t place = share.node;
+        std::size_t group = 0;
+        while (place >= before.spec.groups[group].nodes) place -= before.spec.groups[group++].nodes;
+        std::int64_t first = 0;
+        std::size_t same = 0;
+        for (; same < now.spec.groups.size(); first += now.spec.groups[same++].nodes) {
+            if (now.spec.groups[same].name == before.spec.groups[group].name) break;
+        }
+        if (same == now.spec.groups.size() || place >= now.spec.groups[same].nodes) return {};
+        if (now.nodes[same].name != before.nodes[group].name) return {};  // others in their place
+        out.insert(NodeShare{static_cast<NodeIndex>(first + place), share.gpus});
+    }
+    return out;
+}
+
+// How many GPUs a pod of the job has there.
+std::int64_t pod_on(const WorldJob& job, const WorldSpec& spec) {
+    return std::min(job.gpus_per_pod, spec.gpus_of_pool_node(spec.pool(job)));
+}
+
+// It asks for the same there: as many GPUs of a node, or the same slice.
+bool same_shape(const WorldJob& job, const WorldSpec& a, const WorldSpec& b) {
+    return pod_on(job, a) == pod_on(job, b) &&
+           a.request_of_pool(a.pool(job)).slice == b.request_of_pool(b.pool(job)).slice;
+}
+
 }  // namespace
 
 WorldPhases::WorldPhases(const Scenario& whole, std::int64_t index) : whole_(whole) {
@@ -58,7 +89,7 @@ WorldJob WorldPhases::on(std::size_t k, std::size_t at) {
     WorldJob job = jobs_.jobs[at];
     job.submit -= begin(k);
     job.work = work_on(job, world(0), world(k));
-    job.gpus_per_pod = std::min(job.gpus_per_pod, spec.gpus_of_pool_node(spec.pool(job)));
+    job.gpus_per_pod = pod_on(job, spec);
     Job& so_far = so_far_[at];
     const std::int64_t steps = spec.steps_of(job);
     const std::int64_t counted = std::exchange(so_far.steps, steps);
@@ -66,6 +97,10 @@ WorldJob WorldPhases::on(std::size_t k, std::size_t at) {
     job.done = std::min(so_far.done, steps - 1);
     if (whole_.phases[k].stop == Duration{}) job.goes_on = so_far.ran;
     if (so_far.left) {
+        Allocation& held = so_far.left->held;
+        held = same_shape(jobs_.jobs[at], world(k - 1).spec, spec)
+                   ? same_nodes(held, world(k - 1), world(k))
+                   : Allocation{};
         so_far.left->count_in(counted > 0 ? counted : steps, steps, job.done);
         job.carried = so_far.left;
     }

@@ -26,10 +26,10 @@ class KubeScheduler : public WorldScheduler {
     // A job whose pods on a silent node are given up. It is gathering or stalled, and holds them.
     virtual void evicted(JobIndex job, NodeIndex node) = 0;
     void evict_what_is_due();
-    // Since when its first pods are made: those of a job that runs on from another campaign are all there.
-    Instant pods_since(JobIndex job, Instant otherwise) const {
-        const bool runs_on = world_.job(job).goes_on && world_.now() == Instant{};
-        return runs_on ? Instant::min() : otherwise;
+    // What runs since before the campaign. Pods that it lacks have been made and wait.
+    void bind_again(JobIndex job, const Allocation& gpus) {
+        world_.bind(job, gpus);
+        pods_.create(job, Instant::min());
     }
     WaitingJob waiting(JobIndex job) const {
         return {world_.priority(job), world_.status(job).eligible, job};

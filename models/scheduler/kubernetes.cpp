@@ -13,9 +13,8 @@ class Kubernetes : public KubeScheduler {
   public:
     explicit Kubernetes(WorldView& world) : KubeScheduler(world), retries_(world, pods_) {}
 
-    void submitted(JobIndex job) override {
-        pods_.create(job, pods_since(job, world_.status(job).eligible));
-    }
+    void submitted(JobIndex job) override { pods_.create(job, world_.status(job).eligible); }
+    void goes_on(JobIndex job, const Allocation& gpus) override { bind_again(job, gpus); }
     void released(JobIndex job) override {
         retries_.released(job);
         in_deadlock_.erase(job);

@@ -28,6 +28,7 @@ class Kueue : public KubeScheduler {
 
     std::optional<std::string> never(JobIndex job) const override;
     void submitted(JobIndex job) override;
+    void goes_on(JobIndex job, const Allocation& gpus) override;
     void released(JobIndex job) override;
     void failed(JobIndex job, NodeIndex node) override;
     void prolog_failed(JobIndex job, NodeIndex node) override;
@@ -99,6 +100,7 @@ class Kueue : public KubeScheduler {
     bool could_hold(JobIndex job, std::uint32_t flavor) const;
     std::optional<Admission> find(JobIndex job) const;
     void admit(JobIndex job, const Admission& admission);
+    void count_admitted(JobIndex job, std::uint32_t flavor, Instant since);
     std::vector<JobIndex> room_for(JobIndex job);
     bool may_have_room(JobIndex job, std::uint32_t flavor);
     void make_room(JobIndex job, const std::vector<JobIndex>& leaving);
@@ -151,6 +153,20 @@ void Kueue::submitted(JobIndex job) {
     } else {
         waiting_[world_.job(job).queue].add(world_.job(job), waiting(job));
     }
+}
+
+// Its quota is its own, whatever the queue's is now.
+void Kueue::goes_on(JobIndex job, const Allocation& gpus) {
+    if (workloads_.size() <= job) workloads_.resize(job + std::size_t{1});
+    const std::uint32_t flavor = world_.cluster().node(gpus.front().node).group;
+    count_admitted(job, flavor, world_.now() - *world_.job(job).goes_on);
+    if (placed_by_kueue(job)) {
+        world_.bind(job, gpus);
+    } else {
+        pods_.set_flavor(job, flavor);
+        bind_again(job, gpus);
+    }
+    not_whole(job, rules_.recovery_timeout);
 }
 
 void Kueue::released(JobIndex job) {
@@ -401,19 +417,23 @@ std::optional<Kueue::Admission> Kueue::find(JobIndex index) const {
 
 void Kueue::admit(JobIndex job, const Admission& admission) {
     waiting_[world_.job(job).queue].remove(world_.job(job), waiting(job));
-    quotas_.use(world_.job(job).queue, resource(job, admission.flavor), world_.job(job).gpus);
-    admitted_.insert(job);
-    workloads_[job].flavor = admission.flavor;
-    workloads_[job].admitted = world_.now();
-    admitted_gpus_[group(job)] += world_.job(job).gpus;
+    count_admitted(job, admission.flavor, world_.now());
     world_.note("admitted", job, no_node);
     if (placed_by_kueue(job)) {
         world_.bind(job, admission.nodes);
     } else {
         pods_.set_flavor(job, admission.flavor);
-        pods_.create(job, pods_since(job, world_.now()));
+        pods_.create(job, world_.now());
     }
     not_whole(job, rules_.ready_timeout);
+}
+
+void Kueue::count_admitted(JobIndex job, std::uint32_t flavor, Instant since) {
+    quotas_.use(world_.job(job).queue, resource(job, flavor), world_.job(job).gpus);
+    admitted_.insert(job);
+    workloads_[job].flavor = flavor;
+    workloads_[job].admitted = since;
+    admitted_gpus_[group(job)] += world_.job(job).gpus;
 }
 
 // ---- preemption ----

@@ -118,9 +118,9 @@ std::int64_t MigGpus::room(ProfileIndex profile) const {
     return room;
 }
 
-MigGpus::Place MigGpus::choose(ProfileIndex index) const {
+MigPlace MigGpus::choose(ProfileIndex index) const {
     const MigProfile& profile = mig_profiles()[index];
-    std::optional<Place> best;
+    std::optional<MigPlace> best;
     std::tuple<int, int, std::int64_t> best_cost;
     for (std::size_t g = 0; g < gpus_.size(); ++g) {
         const MemorySlices taken = taken_on(gpus_[g]);
@@ -139,16 +139,41 @@ MigGpus::Place MigGpus::choose(ProfileIndex index) const {
     return *best;
 }
 
-void MigGpus::take(ProfileIndex profile, std::uint32_t owner) {
+bool MigGpus::could_be_at(ProfileIndex profile, const MigPlace& at) const {
+    if (at.gpu >= gpus_.size()) return false;
+    const Gpu& gpu = gpus_[at.gpu];
     if (spec_->layout.empty()) {
-        const Place place = choose(profile);
+        const MigProfile& wanted = mig_profiles()[profile];
+        return std::ranges::find(wanted.starts, at.start) != wanted.starts.end() &&
+               (memory_of(wanted, at.start) & taken_on(gpu)) == 0;
+    }
+    return std::ranges::any_of(gpu, [&](const Slot& slot) {
+        return slot.owner == nobody && slot.instance.profile == profile &&
+               slot.instance.start == at.start;
+    });
+}
+
+std::optional<MigPlace> MigGpus::place_of(std::uint32_t owner) const {
+    for (std::size_t g = 0; g < gpus_.size(); ++g) {
+        for (const Slot& slot : gpus_[g]) {
+            if (slot.owner == owner) return MigPlace{g, slot.instance.start};
+        }
+    }
+    return std::nullopt;
+}
+
+void MigGpus::take(ProfileIndex profile, std::uint32_t owner, const std::optional<MigPlace>& at) {
+    const bool there = at && could_be_at(profile, *at);
+    if (spec_->layout.empty()) {
+        const MigPlace place = there ? *at : choose(profile);
         gpus_[place.gpu].push_back({{profile, place.start}, owner});
         count();
         return;
     }
-    for (Gpu& gpu : gpus_) {
-        for (Slot& slot : gpu) {
+    for (std::size_t g = 0; g < gpus_.size(); ++g) {
+        for (Slot& slot : gpus_[g]) {
             if (slot.owner != nobody || slot.instance.profile != profile) continue;
+            if (there && (g != at->gpu || slot.instance.start != at->start)) continue;
             slot.owner = owner;
             count();
             return;

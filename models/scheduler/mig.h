@@ -42,6 +42,12 @@ std::optional<std::vector<MigInstance>> mig_layout(const std::vector<ProfileInde
 // that leaves most places for others; or simply the first.
 enum class MigPlacement : std::uint8_t { best, first };
 
+// Where an instance is on a node: its GPU, and the first memory slice there.
+struct MigPlace {
+    std::size_t gpu = 0;
+    int start = 0;
+};
+
 // How a group's GPUs are cut: beforehand, all alike, or as jobs come and go.
 struct MigSpec {
     std::vector<MigInstance> layout{};  // empty: as jobs come and go
@@ -53,9 +59,11 @@ class MigGpus {
   public:
     MigGpus(std::int64_t gpus, const MigSpec& spec);
 
-    std::int64_t room(ProfileIndex profile) const;         // so many more instances
-    void take(ProfileIndex profile, std::uint32_t owner);  // room() > 0
+    std::int64_t room(ProfileIndex profile) const;  // so many more instances
+    // room() > 0. At this place, if one is given and can still be had.
+    void take(ProfileIndex profile, std::uint32_t owner, const std::optional<MigPlace>& at = {});
     void give_back(std::uint32_t owner);
+    std::optional<MigPlace> place_of(std::uint32_t owner) const;
 
     // Compute slices: 7 a GPU, each held, or stranded, or free.
     std::int64_t free() const { return free_; }
@@ -67,11 +75,8 @@ class MigGpus {
         std::uint32_t owner;
     };
     using Gpu = std::vector<Slot>;
-    struct Place {
-        std::size_t gpu = 0;
-        int start = 0;
-    };
-    Place choose(ProfileIndex profile) const;
+    MigPlace choose(ProfileIndex profile) const;
+    bool could_be_at(ProfileIndex profile, const MigPlace& at) const;
     void count();  // what is free, and what is stranded
 
     const MigSpec* spec_;

@@ -55,6 +55,10 @@ class HeadFirst : public WholeJobs {
         }
         queue.waiting.insert({key_(world_, index), place.rank});
     }
+    void goes_on(JobIndex job, const Allocation& gpus) override {
+        submitted(job);
+        start(job, gpus, *world_.job(job).goes_on);
+    }
     void released(JobIndex) override {}
     void node_changed(NodeIndex) override {}
     // Queues may share nodes: whose head comes first has the first choice.
@@ -97,7 +101,7 @@ class HeadFirst : public WholeJobs {
         if (job.gpus > world_.cluster().free_gpus(world_.spec().pool(job))) return std::nullopt;
         return free_nodes(index).place(job);
     }
-    virtual void start(JobIndex job, const Allocation& nodes) {
+    virtual void start(JobIndex job, const Allocation& nodes, Duration /*ran*/) {
         queue_of(job).waiting.erase({key_(world_, job), rank(job)});
         world_.bind(job, nodes);
     }
@@ -108,7 +112,7 @@ class HeadFirst : public WholeJobs {
     bool start_if_fits(JobIndex job) {
         if (!world_.power_for(job)) return false;
         const std::optional<Allocation> nodes = place(job);
-        if (nodes) start(job, *nodes);
+        if (nodes) start(job, *nodes, {});
         return nodes.has_value();
     }
 
@@ -172,12 +176,12 @@ class Easy : public HeadFirst {
         std::optional<std::int64_t> room_later{};  // there; none: it has to be counted
     };
 
-    void start(JobIndex job, const Allocation& nodes) override {
+    void start(JobIndex job, const Allocation& nodes, Duration ran) override {
         backfills_[world_.job(job).partition].waiting.remove(rank(job));
         if (ends_of_.size() <= job) ends_of_.resize(job + std::size_t{1}, none);
-        ends_of_[job] = world_.now() + Duration(expected_ns(world_, job));
+        ends_of_[job] = world_.now() - ran + Duration(expected_ns(world_, job));
         ends_.insert({ends_of_[job], job});
-        HeadFirst::start(job, nodes);
+        HeadFirst::start(job, nodes, ran);
         // Partitions may share nodes.
         for (std::uint32_t p = 0; p < backfills_.size(); ++p) {
             if (p != world_.job(job).partition && overlap(p, nodes)) {
@@ -296,7 +300,7 @@ void Easy::overtake(std::uint32_t partition) {
             }
         }
         if (!nodes) continue;
-        start(job, *nodes);
+        start(job, *nodes, {});
         room_now = room(now);
         if (cluster.devices() > 1) free.reset();  // a slice leaves less for others on its GPU
     }

@@ -32,6 +32,7 @@ class Slurm : public WholeJobs {
 
     std::optional<std::string> never(JobIndex job) const override;
     void submitted(JobIndex job) override;
+    void goes_on(JobIndex job, const Allocation& gpus) override;
     void released(JobIndex job) override;
     void node_changed(NodeIndex) override { something_came_free(); }
     void schedule() override;
@@ -52,7 +53,7 @@ class Slurm : public WholeJobs {
     std::optional<std::string> never_between_windows(JobIndex job) const;
     bool try_now(JobIndex job, const NodeSet* spoken_for = nullptr);
     bool make_room(JobIndex job);
-    void start(JobIndex job, const Allocation& allocation);
+    void start(JobIndex job, const Allocation& allocation, Duration ran = {});
     void runs(JobIndex job, Duration limit);  // from now on
     bool resume_suspended();
     // A look at the queue once others may displace it.
@@ -136,6 +137,11 @@ void Slurm::submitted(JobIndex job) {
     queue_.add(job);
     changed();
     if (may_fit(world_.job(job))) plan_stale_ = true;
+}
+
+void Slurm::goes_on(JobIndex job, const Allocation& gpus) {
+    submitted(job);
+    start(job, gpus, *world_.job(job).goes_on);
 }
 
 void Slurm::released(JobIndex job) {
@@ -224,10 +230,10 @@ void Slurm::runs(JobIndex job, Duration limit) {
     changed();
 }
 
-void Slurm::start(JobIndex job, const Allocation& allocation) {
+void Slurm::start(JobIndex job, const Allocation& allocation, Duration ran) {
     queue_.remove(job);
     if (end_.size() <= job) end_.resize(job + std::size_t{1});
-    runs(job, time_limit(world_.spec(), world_.job(job)));
+    runs(job, std::max(Duration{}, time_limit(world_.spec(), world_.job(job)) - ran));
     qos_gpus_[world_.job(job).qos] += world_.job(job).gpus;
     world_.bind(job, allocation);
     wake_when_displaceable(job);

@@ -19,6 +19,7 @@ class Volcano : public KubeScheduler {
 
     std::optional<std::string> never(JobIndex job) const override;
     void submitted(JobIndex job) override;
+    void goes_on(JobIndex job, const Allocation& gpus) override;
     void released(JobIndex job) override;
     void failed(JobIndex job, NodeIndex node) override { restart(job, node); }
     void prolog_failed(JobIndex job, NodeIndex node) override { restart(job, node); }
@@ -93,6 +94,7 @@ class Volcano : public KubeScheduler {
     void begin_round();
     void count_nodes();
     bool try_allocate(JobIndex job);
+    void count_running(JobIndex job);
     bool within_share(JobIndex job) const {
         return (account(job).allocated + gang(job).gpus()) * 1000 <= account(job).deserved;
     }
@@ -159,6 +161,13 @@ void Volcano::submitted(JobIndex job) {
     queues_[world_.job(job).queue].waiting.add(world_.job(job), waiting(job));
     account(job).wanted += world_.job(job).gpus;
     stale_ = true;
+}
+
+void Volcano::goes_on(JobIndex job, const Allocation& gpus) {
+    account(job).wanted += world_.job(job).gpus;
+    stale_ = true;
+    count_running(job);
+    world_.bind(job, gpus);
 }
 
 void Volcano::released(JobIndex job) {
@@ -318,16 +327,20 @@ bool Volcano::try_allocate(JobIndex index) {
                    cluster.members(request.pool), spec_.scoring);
     if (!nodes) return false;
     queues_[job.queue].let_in.remove(job, waiting(index));
-    queues_[job.queue].running.insert(index);
-    Account& account = this->account(index);
-    account.admitted -= job.gpus;
-    account.allocated += job.gpus;
-    account.allocated_by_priority[world_.priority(index)] += job.gpus;
+    account(index).admitted -= job.gpus;
+    count_running(index);
     world_.bind(index, *nodes);
     if (world_.status(index).gpus == job.gpus) return true;
     pods_.create(index, world_.now());  // beyond min_member, as they fit
     world_.wake_at(world_.now());
     return true;
+}
+
+void Volcano::count_running(JobIndex job) {
+    queues_[world_.job(job).queue].running.insert(job);
+    Account& account = this->account(job);
+    account.allocated += world_.job(job).gpus;
+    account.allocated_by_priority[world_.priority(job)] += world_.job(job).gpus;
 }
 
 void Volcano::make_room() {

@@ -4,8 +4,11 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
+#include "models/scheduler/allocation.h"
+#include "models/scheduler/mig.h"
 #include "models/training/training.h"
 
 namespace railyard {
@@ -34,7 +37,11 @@ struct CarriedSteps {
 
 struct CarriedJob {
     std::vector<CarriedSteps> open{};  // the oldest first
-    // If its run goes on: what is left of its start, and what has passed of the stall under way.
+    // If it ran: the GPUs that it held, and where on its node's GPUs a slice was. None: they are gone.
+    Allocation held{};
+    std::optional<MigPlace> slice{};
+    std::int64_t fewer_nodes = 0;  // that it ran on, of all that it asked for; 0: on all
+    // What is left of its start, and what has passed of the stall under way.
     Duration prolog{}, restart{}, restore{};
     Duration stalled{};
     // The step under way, and what has been done of it: as parts of one step.

@@ -209,7 +209,8 @@ void WorldCluster::take(NodeIndex index, JobIndex job, std::int64_t gpus, std::u
         const auto profile = devices_[device_of_pool_[pool]].profile[node.group];
         RY_CHECK(gpus == 1 && profile && mig_[index]->room(*profile) > 0);
         list(index, -1);
-        mig_[index]->take(*profile, job);
+        const auto kept = kept_places_.extract(job);
+        mig_[index]->take(*profile, job, kept ? std::optional(kept.mapped()) : std::nullopt);
         count_slices(index);
         list(index, 1);
     } else {

@@ -2,6 +2,8 @@
 // The nodes that many jobs share: whether they take jobs, which of their GPUs are free, and where they stand.
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <vector>
 
 #include "models/scheduler/allocation.h"
@@ -128,6 +130,12 @@ class WorldCluster {
     // A job of a pool takes GPUs, or one instance.
     void take(NodeIndex node, JobIndex job, std::int64_t gpus, std::uint32_t pool);
     void give_back(NodeIndex node, JobIndex job, std::int64_t gpus);
+    // Where a job's slice is on a node; none of whole GPUs.
+    std::optional<MigPlace> place_of_slice(NodeIndex node, JobIndex job) const {
+        return mig_[node] ? mig_[node]->place_of(job) : std::nullopt;
+    }
+    // The next slice that the job takes is to be there.
+    void keep_place(JobIndex job, const MigPlace& place) { kept_places_[job] = place; }
     void set_state(NodeIndex node, NodeState state);
     void set_broken(NodeIndex node, bool broken);
 
@@ -160,6 +168,7 @@ class WorldCluster {
     std::int64_t gpus_max_ = 0;
     std::int64_t parts_per_gpu_ = 1;
     std::vector<std::optional<MigGpus>> mig_;  // by node
+    std::map<JobIndex, MigPlace> kept_places_;
     std::vector<Device> devices_;
     std::vector<std::size_t> device_of_pool_;
     std::vector<NodeSet> members_;                   // by pool

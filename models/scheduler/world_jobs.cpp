@@ -31,6 +31,8 @@ void LiveJob::lose_unsaved(const StateLoss& loss) {
 
 CarriedJob LiveJob::run_left(Instant now) const {
     CarriedJob out;
+    out.held = status.held;
+    if (smaller()) out.fewer_nodes = smaller()->nodes;
     RunPlan rest = storm ? storm->rest : run;
     const RunProgress p = run.after(now - run_since);
     if (!storm) {

@@ -53,6 +53,7 @@ struct LiveJob {
     RunStage stage = RunStage::whole;
     RunEnd run_end = RunEnd::done;
     bool grows = false;            // when its pace changes: it starts again on more nodes
+    bool goes_on = false;          // its first run here is one of an earlier campaign
     bool suspended_whole = false;  // its processes stand still with all that they have
     bool cut_off = false;          // no way is left on the network: it stands still
     bool rerouted = false;         // it left its links, and comes back to others with its next pace

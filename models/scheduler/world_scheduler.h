@@ -133,7 +133,10 @@ class WorldScheduler {
     // Why it could never run; nothing when it could. Asked once, at submission.
     virtual std::optional<std::string> never(JobIndex job) const = 0;
     virtual void submitted(JobIndex job) = 0;  // waits from now on; again after a requeue
-    virtual void leaving(JobIndex) {}          // over, or about to wait: its epilog begins
+    // Instead, of one that runs since before the campaign: it binds these GPUs at once, which are free. They
+    // are all of its own, or those that it went on with.
+    virtual void goes_on(JobIndex job, const Allocation& gpus) = 0;
+    virtual void leaving(JobIndex) {}  // over, or about to wait: its epilog begins
     virtual void released(
         JobIndex job) = 0;  // holds nothing any more: over, suspended, or about to wait
     // Its processes have given up, because of a node or, no_node, by themselves. It holds all that it held.

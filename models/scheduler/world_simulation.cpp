@@ -126,36 +126,92 @@ void WorldSimulation::prolog_finds(JobIndex index) {
 
 // ---- waiting ----
 
+// Those that run come first; the others when all of these have their GPUs.
 void WorldSimulation::submit_next() {
-    const auto goes_on = [this] { return job(submitted_).goes_on.has_value(); };
-    const bool first = goes_on();
-    while (submitted_ < jobs_.size() && job(submitted_).submit <= now() && goes_on() == first) {
-        const JobIndex index = submitted_++;
-        const WorldJob& it = job(index);
-        WorldWork work(ledger_, it.kind, outcome_.runs[index], spec().steps_of(it), it.done,
-                       spec().kinds[it.kind].replicas);
-        if (it.carried) work.bring(*it.carried, first);
-        jobs_.begin(index, {it, spec().kinds[it.kind], std::move(work)});
-        if (first) jobs_[index].came_with = it.carried.get();
-        auto why = scheduler_->never(index);
-        if (!why) why = power_.never(index);
-        const std::int64_t most = spec().partitions[it.partition].submitted_max;
-        if (!why && most > 0 && held_[it.partition] >= most) {
-            why = fmt::format("{} jobs are submitted already", most);
-        }
-        if (why) {
-            outcome_.refused.push_back({index, std::move(*why)});
-            jobs_[index].next = {.how = JobEnd::refused};
-            jobs_[index].status.phase = WorldPhase::completing;
-            after_epilog(index);
-        } else {
-            ++held_[it.partition];
-            wait(index, std::min(job(index).submit, now()));
-        }
+    const auto runs_on = [this] {
+        return submitted_ < jobs_.size() && job(submitted_).goes_on.has_value();
+    };
+    const bool first = runs_on();
+    if (!first) settle_border();
+    while (submitted_ < jobs_.size() && job(submitted_).submit <= now() && runs_on() == first) {
+        submit(submitted_, first);
+        ++submitted_;
     }
-    if (submitted_ == jobs_.size()) return;
-    const Instant next = now() + Duration(first ? 1 : 0);  // they have been placed by then
-    clock_.schedule(std::max(job(submitted_).submit, next), WorldClock::submission, 0);
+    const Instant next = now() + Duration(first ? 1 : 0);
+    if (!lacking_.empty()) {
+        clock_.schedule(next, WorldClock::submission, 0);
+    } else if (submitted_ < jobs_.size()) {
+        clock_.schedule(std::max(job(submitted_).submit, next), WorldClock::submission, 0);
+    }
+}
+
+void WorldSimulation::submit(JobIndex index, bool runs_on) {
+    const WorldJob& it = job(index);
+    WorldWork work(ledger_, it.kind, outcome_.runs[index], spec().steps_of(it), it.done,
+                   spec().kinds[it.kind].replicas);
+    if (it.carried) work.bring(*it.carried, runs_on);
+    jobs_.begin(index, {it, spec().kinds[it.kind], std::move(work)});
+    if (runs_on) {
+        jobs_[index].goes_on = true;
+        jobs_[index].came_with = it.carried.get();
+    }
+    auto why = scheduler_->never(index);
+    if (!why) why = power_.never(index);
+    const std::int64_t most = spec().partitions[it.partition].submitted_max;
+    if (!why && most > 0 && held_[it.partition] >= most) {
+        why = fmt::format("{} jobs are submitted already", most);
+    }
+    if (why) {
+        outcome_.refused.push_back({index, std::move(*why)});
+        jobs_[index].next = {.how = JobEnd::refused};
+        jobs_[index].status.phase = WorldPhase::completing;
+        after_epilog(index);
+        return;
+    }
+    ++held_[it.partition];
+    if (runs_on && can_go_on(index)) {
+        go_on(index);
+    } else {
+        wait(index, std::min(it.submit, now()));
+    }
+}
+
+// ---- jobs that ran before the campaign ----
+
+// Its GPUs are there, and there is power for it.
+bool WorldSimulation::can_go_on(JobIndex index) const {
+    const WorldJob& it = job(index);
+    if (!it.carried || it.carried->held.empty() || !power_.fits(index)) return false;
+    return std::ranges::all_of(it.carried->held, [&](const NodeShare& share) {
+        return share.node < cluster_.nodes().size() &&
+               cluster_.free(share.node, device_of(index)) >= share.gpus;
+    });
+}
+
+void WorldSimulation::go_on(JobIndex index) {
+    LiveJob& j = jobs_[index];
+    const CarriedJob& from = *j.job.carried;
+    if (from.slice) cluster_.keep_place(index, *from.slice);
+    const auto size = std::ranges::find(j.kind.smaller, from.fewer_nodes, &SmallerWorldJob::nodes);
+    if (size != j.kind.smaller.end()) {
+        j.elastic = std::make_unique<LiveJob::Elastic>();
+        j.elastic->smaller = &*size;
+    }
+    j.status.phase = WorldPhase::waiting;
+    j.status.eligible = std::min(j.job.submit, now());
+    scheduler_->goes_on(index, from.held);
+    if (!j.runs()) lacking_.push_back(index);
+    decide_soon();
+}
+
+// Who has not got the nodes that it lacked goes on without them.
+void WorldSimulation::settle_border() {
+    for (const JobIndex index : std::exchange(lacking_, {})) {
+        if (!jobs_.live(index) || jobs_[index].status.phase != WorldPhase::gathering) continue;
+        if (!sizes_.enough(index)) continue;
+        book_phase(index);
+        runs_.start(index);
+    }
 }
 
 void WorldSimulation::wait(JobIndex index, Instant since) {
@@ -490,6 +546,7 @@ WorldOutcome WorldSimulation::end_campaign() {
         if (phase == WorldPhase::running) {
             outcome_.runs[index].runs_since = j.status.started;
             left = j.run_left(now());
+            left.slice = cluster_.place_of_slice(j.status.held.front().node, index);
             runs_.stop(index, run_.off_at_end ? Unsaved::lost : Unsaved::held_in_memory, off);
         } else {
             book_phase(index);

@@ -58,6 +58,10 @@ class WorldSimulation : public WorldView,
     void decide_soon();
     void prolog_finds(JobIndex job);
     void submit_next();
+    void submit(JobIndex job, bool runs_on);
+    bool can_go_on(JobIndex job) const;
+    void go_on(JobIndex job);
+    void settle_border();
     void wait(JobIndex job, Instant since);
     void release(JobIndex job);
     void go_back(JobIndex job, NodeIndex node, std::size_t cause);
@@ -81,6 +85,7 @@ class WorldSimulation : public WorldView,
     LiveJobs jobs_;
     WorldHoldings holdings_;
     std::vector<JobIndex> suspended_;
+    std::vector<JobIndex> lacking_;  // who goes on, and had fewer nodes than it asks for
     JobIndex submitted_ = 0;
     JobIndex over_ = 0;
     std::vector<std::int64_t> held_;  // by partition: that wait or run, or are on their way back

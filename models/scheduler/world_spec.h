@@ -166,8 +166,8 @@ struct WorldJob {
     Duration limit{};          // of each run, from its start; 0: the partition's
     Duration switches_wait{};  // and how long it waits for that
     std::int64_t done = 0;     // steps, before the campaign begins
-    // It has its GPUs as the campaign begins, and has had them for so long: it goes on once it is placed,
-    // before all others are looked at.
+    // It runs as the campaign begins, and has for so long. It goes on on the GPUs that `carried` says, before
+    // all others are looked at; if these are gone, once it is placed.
     std::optional<Duration> goes_on{};
     std::shared_ptr<const CarriedJob> carried{};  // from the campaign that had it before
 

@@ -40,7 +40,7 @@ void WorldRuns::end_stage(JobIndex index) {
     if (std::exchange(parts.suspended, false)) return begin_work(index);  // it has its state
     const bool has_saved = parts.checkpointer.newest().number != 0;
     // One that ran before the campaign began has read it.
-    const bool goes_on = jobs_[index].job.goes_on && outcome_.runs[index].starts == 1;
+    const bool goes_on = jobs_[index].goes_on && outcome_.runs[index].starts == 1;
     const bool reads = parts.spec().read_at_start.bytes > Bytes{} && !goes_on;
     if (!has_saved && !reads) return begin_interval(index);
     begin_stage(index, RunStage::restoring, {.restore = open_ended});

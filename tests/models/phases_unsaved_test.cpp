@@ -1,12 +1,7 @@
 // What jobs have done and not saved on the day of a phase: it can be lost afterwards, as in one run of both.
 
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include "models/campaign/campaign.h"
-#include "models/campaign/phases.h"
-#include "models/campaign/world_phases.h"
 #include "sim/rng.h"
+#include "tests/models/phase_runs.h"
 #include "tests/scenario_text.h"
 
 using namespace railyard;
@@ -14,35 +9,6 @@ using std::chrono_literals::operator""h;
 using std::chrono_literals::operator""s;
 
 namespace {
-
-Scenario load(const std::string& text) {
-    ScenarioChanges changes;
-    changes.phases = true;
-    return load_scenario(text, "phases", changes);
-}
-
-WorldRunResult run_all(const Scenario& s) {
-    if (s.phases.size() > 1) {
-        WorldPhases phases(s, 0);
-        for (std::size_t k = 0; k < s.phases.size(); ++k) {
-            WorldPart part = phases.part(k);
-            run_world_replica(*s.phases[k].as, 0, false, nullptr, &part);
-            phases.take(k, std::move(part));
-        }
-        return phases.ran();
-    }
-    WorldPart part;
-    part.jobs = draw_jobs(*s.world, s.seed, 0, s.duration);
-    run_world_replica(s, 0, false, nullptr, &part);
-    return std::move(part.ran);
-}
-
-// As [run] goes on: the same nodes from these days on.
-std::string phases(std::initializer_list<const char*> days) {
-    std::string out = "start = \"2026-06-01\"\n";
-    for (const char* day : days) out += fmt::format("[[phase]]\nat = \"{}\"\n", day);
-    return out;
-}
 
 constexpr int days = 20;
 
@@ -94,36 +60,6 @@ std::string strikes(std::uint64_t seed, std::size_t kinds, int each) {
     return out;
 }
 
-void check_ledgers(const WorldRunResult& twice, const WorldRunResult& once) {
-    for (std::size_t kind = 0; kind <= once.ledgers.kinds(); ++kind) {
-        for (std::size_t c = 0; c < category_count; ++c) {
-            const auto category = static_cast<Category>(c);
-            INFO(kind << " " << std::string(category_name(category)));
-            CHECK(twice.ledgers.of(0, kind).booked(category) ==
-                  once.ledgers.of(0, kind).booked(category));
-        }
-    }
-}
-
-void check_same(const WorldRunResult& twice, const WorldRunResult& once) {
-    REQUIRE(twice.outcome.runs.size() == once.outcome.runs.size());
-    for (std::size_t i = 0; i < once.outcome.runs.size(); ++i) {
-        INFO("job " << i);
-        const WorldJobRun& a = twice.outcome.runs[i];
-        const WorldJobRun& b = once.outcome.runs[i];
-        CHECK(a.over == b.over);
-        CHECK(a.end == b.end);
-        CHECK(a.starts == b.starts);
-        CHECK(a.interruptions == b.interruptions);
-        CHECK(a.held == b.held);
-        CHECK(a.kept == b.kept);
-        CHECK(a.kept_steps == b.kept_steps);
-        CHECK(a.lost_steps == b.lost_steps);
-    }
-    check_ledgers(twice, once);
-    CHECK(twice.ledger.total() == once.ledger.total());
-}
-
 // Without checkpoints; with them; with stalls, of steps that the day cuts off; with a long start.
 const std::vector<std::string> fixed = {
     "restart = \"90 min\"\n",
@@ -145,7 +81,7 @@ TEST_CASE("two phases of one cluster do what one run of both does, whatever fail
         INFO("seed " << seed);
         const std::string failures = strikes(seed, fixed.size(), static_cast<int>(seed % 4) * 2);
         const auto run = [&](const std::string& of) {
-            return run_all(load(text(fixed, failures, "", of)));
+            return run_all(load_phases_of(text(fixed, failures, "", of)));
         };
         const WorldRunResult once = run("");
         check_same(run(phases({"2026-06-11"})), once);
@@ -162,7 +98,7 @@ constexpr Duration unsaved = 240h + 600s - start;
 
 TEST_CASE("what nobody has saved on the day of a phase is lost with the next failure") {
     const std::string fails = strike(240 + 1.0 / 6, 0);
-    const Scenario s = load(text({saves_nothing}, fails, "", phases({"2026-06-11"})));
+    const Scenario s = load_phases_of(text({saves_nothing}, fails, "", phases({"2026-06-11"})));
     const WorldRunResult r = run_all(s);
     // Ten days without the start, and ten minutes of the phase.
     CHECK(lost(r) == doctest::Approx((240 + 1.0 / 6 - 1.5) / 480));
@@ -182,7 +118,8 @@ TEST_CASE("what nobody has saved on the day of a phase is lost with the next fai
     };
     CHECK(value("goodput") == doctest::Approx(whole.ledger.fraction(Category::productive)));
     CHECK(value("phase_1_goodput") == doctest::Approx(1 - 1.5 / 240));
-    const ReplicaResult once = run_replica(load(text({saves_nothing}, fails, "", "")), 0, false);
+    const ReplicaResult once =
+        run_replica(load_phases_of(text({saves_nothing}, fails, "", "")), 0, false);
     for (std::size_t c = 0; c < category_count; ++c) {
         INFO(c);
         CHECK(joules(whole.energy.nodes[c]) == doctest::Approx(joules(once.energy.nodes[c])));
@@ -194,7 +131,7 @@ TEST_CASE("a phase with more nodes or slower work does not save anything either"
     for (const char* set : {"cluster.nodes = 4", "power.gpu_cap = \"500 W\""}) {
         INFO(std::string(set));
         const std::string grown = phases({"2026-06-11"}) + fmt::format("set = {{ {} }}\n", set);
-        const WorldRunResult r = run_all(load(text({saves_nothing}, fails, "", grown)));
+        const WorldRunResult r = run_all(load_phases_of(text({saves_nothing}, fails, "", grown)));
         CHECK(r.ledger.booked(Category::lost_work) == GpuNanoseconds{16} * unsaved.count());
         CHECK(r.outcome.runs[0].kept > Duration{});
         CHECK(r.outcome.runs[0].kept == r.outcome.runs[0].held - unsaved - 2 * start - noticed);
@@ -215,7 +152,7 @@ system = "lustre"
         for (const double hour : {240.2, 241.9, 243.0, 245.4, 251.3}) {
             INFO(hour);
             const auto run = [&](const std::string& of) {
-                return run_all(load(text({kind}, strike(hour, 0), store, of)));
+                return run_all(load_phases_of(text({kind}, strike(hour, 0), store, of)));
             };
             const WorldRunResult once = run("");
             const WorldRunResult twice = run(phases({"2026-06-11"}));
@@ -246,7 +183,7 @@ node = 0
     for (const std::string& kind : fixed) {
         INFO(kind);
         const auto run = [&](const std::string& of) {
-            return run_all(load(text({kind}, "", silent, of)));
+            return run_all(load_phases_of(text({kind}, "", silent, of)));
         };
         check_same(run(phases({"2026-06-11"})), run(""));
     }
@@ -255,8 +192,9 @@ node = 0
         "keep = "
         "24 }] }\n";
     const std::string more = "[storage]\nsystem = \"lustre\"\n" + silent;
-    const WorldRunResult once = run_all(load(text({stored}, "", more, "")));
-    const WorldRunResult twice = run_all(load(text({stored}, "", more, phases({"2026-06-11"}))));
+    const WorldRunResult once = run_all(load_phases_of(text({stored}, "", more, "")));
+    const WorldRunResult twice =
+        run_all(load_phases_of(text({stored}, "", more, phases({"2026-06-11"}))));
     CHECK(twice.outcome.corruptions_found == 1);
     CHECK(lost(twice) == doctest::Approx(lost(once)).epsilon(0.01));
     CHECK(lost(twice) * 480 > 3);
@@ -265,8 +203,9 @@ node = 0
 TEST_CASE("a time limit counts on over the day of a phase") {
     const std::string kind =
         "limit = \"11 day\"\ncheckpoint_interval = \"5 h\"\nstep.time = \"70 min\"\n";
-    const WorldRunResult twice = run_all(load(text({kind}, "", "", phases({"2026-06-11"}))));
-    check_same(twice, run_all(load(text({kind}, "", "", ""))));
+    const WorldRunResult twice =
+        run_all(load_phases_of(text({kind}, "", "", phases({"2026-06-11"}))));
+    check_same(twice, run_all(load_phases_of(text({kind}, "", "", ""))));
     CHECK(twice.outcome.runs[0].how == JobEnd::timeout);
     CHECK(twice.outcome.runs[0].end == Instant(11 * 24h));
 }
@@ -277,7 +216,7 @@ TEST_CASE("a job that is suspended on the day of a phase keeps what it has, and 
             "[[failures.cause]]\nname = \"crash\"\nrate_per_node = \"0 /day\"\n"
             "remedy = \"restart\"\n{}",
             strike(strike_hour, 0));
-        return run_all(load(fmt::format(R"([cluster]
+        return run_all(load_phases_of(fmt::format(R"([cluster]
 node = "dgx_h100"
 nodes = 1
 [scheduler]
@@ -298,7 +237,7 @@ at = "9 day"
 [run]
 duration = "20 day"
 {})",
-                                        qos_that_suspends, failure, of)));
+                                                  qos_that_suspends, failure, of)));
     };
     const WorldRunResult once = run(19 * 24, "");
     const WorldRunResult twice = run(19 * 24, phases({"2026-06-11"}));
