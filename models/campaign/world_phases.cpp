@@ -157,9 +157,7 @@ void WorldPhases::add_run(std::size_t k, std::size_t at, const WorldJobRun& run,
     if (run.started && !sum.started) sum.first_start = run.first_start + begin(k);
     sum.started |= run.started;
     sum.starts += run.starts;
-    // Started at the border, it goes on; later it starts again.
-    const bool at_border = run.started && run.first_start <= Instant(Duration(1));
-    if (so_far.ran && at_border && whole_.phases[k].stop == Duration{}) --sum.starts;
+    if (run.goes_on) --sum.starts;
     sum.interruptions += run.interruptions;
     sum.waits = run.waits;
     sum.held += run.held;

@@ -31,6 +31,7 @@ struct WorldJobRun {
     bool waits = false;  // for GPUs as the campaign ends, or is suspended
     JobEnd how = JobEnd::completed;
     std::int32_t starts = 0;
+    bool goes_on = false;            // the first of these took up a run of an earlier campaign
     std::int32_t interruptions = 0;  // by failures, of a node or its own
     Duration held{};                 // all its GPUs, or those that it went on with
     Duration kept{};                 // steps that were kept, less what uploads cost them

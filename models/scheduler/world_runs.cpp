@@ -107,6 +107,7 @@ void WorldRuns::start(JobIndex index, Duration ran) {
     WorldJobRun& result = outcome_.runs[index];
     j.status.phase = WorldPhase::running;
     const bool goes_on = j.goes_on && result.starts == 0;
+    result.goes_on |= goes_on;
     j.status.started = j.run_since = j.phase_since = clock_.now();
     j.status.started -= goes_on ? *j.job.goes_on : ran;
     j.pace_changes_at = Instant::max();

@@ -134,11 +134,13 @@ void WorldSimulation::submit_next() {
     const bool first = runs_on();
     if (!first) settle_border();
     while (submitted_ < jobs_.size() && job(submitted_).submit <= now() && runs_on() == first) {
+        if (!first) submit_stopped(job(submitted_).id);
         submit(submitted_, first);
         ++submitted_;
     }
+    if (!first) submit_stopped(INT64_MAX);
     const Instant next = now() + Duration(first ? 1 : 0);
-    if (!lacking_.empty()) {
+    if (!stopped_.empty() || !lacking_.empty()) {
         clock_.schedule(next, WorldClock::submission, 0);
     } else if (submitted_ < jobs_.size()) {
         clock_.schedule(std::max(job(submitted_).submit, next), WorldClock::submission, 0);
@@ -162,6 +164,7 @@ void WorldSimulation::submit(JobIndex index, bool runs_on) {
         why = fmt::format("{} jobs are submitted already", most);
     }
     if (why) {
+        if (runs_on) lose_run(index);
         outcome_.refused.push_back({index, std::move(*why)});
         jobs_[index].next = {.how = JobEnd::refused};
         jobs_[index].status.phase = WorldPhase::completing;
@@ -169,10 +172,12 @@ void WorldSimulation::submit(JobIndex index, bool runs_on) {
         return;
     }
     ++held_[it.partition];
-    if (runs_on && can_go_on(index)) {
+    if (!runs_on) {
+        wait(index, std::min(it.submit, now()));
+    } else if (can_go_on(index)) {
         go_on(index);
     } else {
-        wait(index, std::min(it.submit, now()));
+        stop_at_border(index);
     }
 }
 
@@ -204,13 +209,41 @@ void WorldSimulation::go_on(JobIndex index) {
     decide_soon();
 }
 
+// As if all had been switched off: what it has not saved is gone.
+void WorldSimulation::lose_run(JobIndex index) {
+    LiveJob& j = jobs_[index];
+    j.goes_on = false;
+    j.came_with = nullptr;
+    j.status.submitted = j.job.submit;
+    j.lose_unsaved({});
+}
+
+void WorldSimulation::stop_at_border(JobIndex index) {
+    lose_run(index);
+    if (!jobs_[index].kind.requeue) return close(index, JobEnd::cancelled);
+    record("requeued", index, job_end_name(JobEnd::node_fail));
+    stopped_[job(index).id] = index;
+}
+
 // Who has not got the nodes that it lacked goes on without them.
 void WorldSimulation::settle_border() {
     for (const JobIndex index : std::exchange(lacking_, {})) {
         if (!jobs_.live(index) || jobs_[index].status.phase != WorldPhase::gathering) continue;
-        if (!sizes_.enough(index)) continue;
-        book_phase(index);
-        runs_.start(index);
+        if (sizes_.enough(index)) {
+            book_phase(index);
+            runs_.start(index);
+        } else {
+            lose_run(index);
+            requeue(index, now(), JobEnd::cancelled);
+        }
+    }
+}
+
+// They wait in their old places among the others.
+void WorldSimulation::submit_stopped(std::int64_t before) {
+    while (!stopped_.empty() && stopped_.begin()->first < before) {
+        const JobIndex index = stopped_.extract(stopped_.begin()).mapped();
+        wait(index, std::min(job(index).submit, now()));
     }
 }
 
@@ -373,22 +406,7 @@ void WorldSimulation::after_epilog(JobIndex index) {
     if (j.next.waits) j.lose_copies({StateLoss::Scope::all_nodes});
     release(index);
     if (j.next.how != JobEnd::refused) scheduler_->released(index);
-    if (!j.next.waits) {
-        j.status.phase = WorldPhase::over;
-        WorldJobRun& result = outcome_.runs[index];
-        result.over = true;
-        result.end = now();
-        result.how = j.next.how;
-        j.work.keep_until(j.work.done());
-        runs_.forget(index);
-        if (j.work.accept_suspect() && j.next.how == JobEnd::completed)
-            ++outcome_.corrupted_results;
-        if (j.next.how != JobEnd::refused) --held_[j.job.partition];
-        record("over", index, job_end_name(j.next.how));
-        jobs_.end(index);
-        if (++over_ == jobs_.size() && run_.end == Instant::max()) clock_.engine.stop();
-        return;
-    }
+    if (!j.next.waits) return close(index, j.next.how);
     ++j.status.restarts;
     j.status.phase = WorldPhase::pending;
     record("requeued", index, job_end_name(j.next.how));
@@ -397,6 +415,22 @@ void WorldSimulation::after_epilog(JobIndex index) {
     } else {
         wait(index, now());
     }
+}
+
+void WorldSimulation::close(JobIndex index, JobEnd how) {
+    LiveJob& j = jobs_[index];
+    j.status.phase = WorldPhase::over;
+    WorldJobRun& result = outcome_.runs[index];
+    result.over = true;
+    result.end = now();
+    result.how = how;
+    j.work.keep_until(j.work.done());
+    runs_.forget(index);
+    if (j.work.accept_suspect() && how == JobEnd::completed) ++outcome_.corrupted_results;
+    if (how != JobEnd::refused) --held_[j.job.partition];
+    record("over", index, job_end_name(how));
+    jobs_.end(index);
+    if (++over_ == jobs_.size() && run_.end == Instant::max()) clock_.engine.stop();
 }
 
 // ---- suspension ----

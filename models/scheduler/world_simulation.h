@@ -1,6 +1,7 @@
 #pragma once
 // Many jobs on the campaign clock, from submission to end. README.md has the model.
 
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -61,7 +62,11 @@ class WorldSimulation : public WorldView,
     void submit(JobIndex job, bool runs_on);
     bool can_go_on(JobIndex job) const;
     void go_on(JobIndex job);
+    void lose_run(JobIndex job);
+    void stop_at_border(JobIndex job);
     void settle_border();
+    void submit_stopped(std::int64_t before);
+    void close(JobIndex job, JobEnd how);
     void wait(JobIndex job, Instant since);
     void release(JobIndex job);
     void go_back(JobIndex job, NodeIndex node, std::size_t cause);
@@ -85,7 +90,8 @@ class WorldSimulation : public WorldView,
     LiveJobs jobs_;
     WorldHoldings holdings_;
     std::vector<JobIndex> suspended_;
-    std::vector<JobIndex> lacking_;  // who goes on, and had fewer nodes than it asks for
+    std::map<std::int64_t, JobIndex> stopped_;  // by id: of those that ran, who could not go on
+    std::vector<JobIndex> lacking_;             // who goes on, and had fewer nodes than it asks for
     JobIndex submitted_ = 0;
     JobIndex over_ = 0;
     std::vector<std::int64_t> held_;  // by partition: that wait or run, or are on their way back

@@ -167,7 +167,7 @@ struct WorldJob {
     Duration switches_wait{};  // and how long it waits for that
     std::int64_t done = 0;     // steps, before the campaign begins
     // It runs as the campaign begins, and has for so long. It goes on on the GPUs that `carried` says, before
-    // all others are looked at; if these are gone, once it is placed.
+    // all others are looked at; if it cannot, it is stopped, as if all had been switched off.
     std::optional<Duration> goes_on{};
     std::shared_ptr<const CarriedJob> carried{};  // from the campaign that had it before
 

@@ -59,6 +59,27 @@ rate_per_node = "0 /day"
 remedy = "restart"
 )";
 
+// Two jobs of four nodes each, one after the other.
+std::string pair_of_jobs(const std::string& kind, const std::string& phase) {
+    return R"([cluster]
+node = "dgx_h100"
+nodes = 8
+[scheduler]
+kind = "fifo"
+[[jobs.kind]]
+name = "a"
+count = 2
+nodes = 4
+work = "40 h"
+)" + kind + "[run]\nduration = \"5 day\"\n" +
+           phases({"2026-06-02"}) + phase;
+}
+
+const std::string saves_rarely =
+    "step.time = \"10 s\"\ncheckpoint_interval = \"10 h\"\ncheckpoint_stall = \"100 s\"\n"
+    "restart = \"5 min\"\nrestore = \"3 min\"\n";
+constexpr GpuNanoseconds gpus = 32;
+
 }  // namespace
 
 TEST_CASE("running jobs stay on their nodes over the day of a phase, under every scheduler") {
@@ -180,4 +201,40 @@ duration = "5 day"
         run("set = { cluster.nodes = 3, node_group.0.nodes = 1, partition.0.nodes = 3 }\n");
     CHECK(r.outcome.runs[1].end == Instant(40h));
     CHECK(r.outcome.runs[1].starts == 1);
+    CHECK(r.outcome.runs[0].lost_steps == Duration(24h).count());
+}
+
+TEST_CASE("a job whose nodes are gone loses what it has not saved and starts again") {
+    const WorldRunResult r =
+        run_all(load_phases_of(pair_of_jobs(saves_rarely, "set = { cluster.nodes = 4 }\n")));
+    const Duration lost = 86400s - 300s - 2 * 36100s;
+    CHECK(r.ledger.booked(Category::lost_work) == gpus * lost.count());
+    CHECK(r.outcome.runs[0].starts == 1);
+    CHECK(r.outcome.runs[0].end == Instant(40h + 300s + 3 * 100s));
+    // It has the nodes of the first once that is done.
+    const WorldJobRun& displaced = r.outcome.runs[1];
+    CHECK(displaced.starts == 2);
+    CHECK(displaced.interruptions == 0);
+    CHECK(displaced.end == r.outcome.runs[0].end + 300s + 180s + 20h + 100s);
+    CHECK(r.ledger.booked(Category::restore) == gpus * Duration(180s).count());
+    CHECK(displaced.kept == Duration(40h));
+}
+
+TEST_CASE("nobody starts a job again whose nodes are gone if its kind is not requeued") {
+    const WorldRunResult r = run_all(load_phases_of(
+        pair_of_jobs(saves_rarely + "requeue = false\n", "set = { cluster.nodes = 4 }\n")));
+    CHECK(r.outcome.runs[1].over);
+    CHECK(r.outcome.runs[1].how == JobEnd::cancelled);
+    CHECK(r.outcome.runs[1].end == Instant(24h));
+    CHECK(r.outcome.runs[0].how == JobEnd::completed);
+    CHECK(r.outcome.ended == 2);
+}
+
+TEST_CASE("other nodes in the place of a job's are not its own") {
+    const WorldRunResult r = run_all(
+        load_phases_of(pair_of_jobs(saves_rarely, "set = { cluster.node = \"dgx_b200\" }\n")));
+    for (const WorldJobRun& job : r.outcome.runs) {
+        CHECK(job.starts == 2);
+        CHECK(job.lost_steps > 0);
+    }
 }
