@@ -28,7 +28,8 @@ struct BillOfMaterials {
 // The scenario must outlive the bill.
 BillOfMaterials bill_of_materials(const Scenario& scenario, Catalogue& catalogue);
 
-// What the data centre must be able to deliver to nodes and switches, in W; nothing for nodes without a rating.
+// What the data centre must be able to deliver to nodes and switches, in W; nothing for nodes without a
+// rating.
 double rated_watts(const BillOfMaterials& bill, Catalogue& catalogue);
 
 }  // namespace railyard

@@ -186,6 +186,16 @@ double nics_of(const Node& node, const CommunicatorShape& shape, std::int64_t ra
     return (shape.all_groups ? nics : std::max(1.0, nics)) * nic;
 }
 
+// Bytes/s of the NICs next to a GPU while no other GPU uses its own: what it sends and what it receives may
+// both go up to the root complex.
+double nics_of_one_alone(const Node& node) {
+    const Pcie& p = node.pcie;
+    const double link = p.link_bytes_per_s / (p.acs || !p.peer_to_peer ? 2 : 1);
+    double nic = std::min(node.nic_bandwidth.bytes_per_second(), link);
+    if (!p.peer_to_peer) nic = std::min(nic, p.bounce_bytes_per_s);
+    return nic * std::max(1.0, static_cast<double>(node.nics) / static_cast<double>(node.gpus));
+}
+
 }  // namespace
 
 Communicator make_communicator(const CollectiveConstants& constants, const Node& node,
@@ -277,14 +287,16 @@ void Communicator::share_network(const Node& node, const CommunicatorShape& shap
     const OnNodes on(shape);
     const bool shared = on.most > node.nvlink_domain;  // a node by several domains
     const bool several = on.nodes > 1;
-    const double nics = nics_of(node, shape, std::min(on.most, on.last));
+    // Of groups that talk at once, which fill all nodes alike, this one's rest is beside another's.
+    const std::int64_t fewest = shape.all_groups ? on.most : std::min(on.most, on.last);
+    const double nics = nics_of(node, shape, fewest);
     const double ring = shared ? pcie_ring_bytes_per_s(node, on.most * shape.stride) : nics;
     set_network(several ? std::min(ring, nics) : ring);
     if (ranks == 1) return;
     const double n = static_cast<double>(ranks);
     // The node whose NICs are the slowest for what its ranks send to others.
     double between = 0;
-    for (const std::int64_t some : {on.most, on.last}) {
+    for (const std::int64_t some : {on.most, fewest}) {
         const double r = static_cast<double>(some);
         if (several) between = std::max(between, r * (n - r) / nics_of(node, shape, some));
     }
@@ -296,14 +308,9 @@ void Communicator::share_network(const Node& node, const CommunicatorShape& shap
             between, all_to_all_over_pcie(node, shape, domain, nics_of(node, shape, on.most)));
     }
     if (between > 0) all_to_all_network = domain * (n - domain) / between;
-    // One of a node's ranks sends to the next node, by the NICs next to it, which only send then; of groups
-    // that talk at once all do. In one node by PCIe.
-    const bool up_and_down = node.pcie.acs || !node.pcie.peer_to_peer;
-    const double own = std::min(
-        nics_of(node, {.ranks = 1}, 1) * (up_and_down ? 2 : 1),
-        node.nic_bandwidth.bytes_per_second() *
-            std::max(1.0, static_cast<double>(node.nics) / static_cast<double>(node.gpus)));
-    const double each = shape.all_groups ? nics / static_cast<double>(on.most) : own;
+    // One of a node's ranks sends to the next node and one receives, by the NICs next to it; of groups that
+    // talk at once all do. In one node by PCIe.
+    const double each = shape.all_groups ? nics_of(node, shape, 1) : nics_of_one_alone(node);
     const double most = shared ? ring : each;
     if (several || shared) send_network = per_domain * (several ? std::min(most, each) : most);
 }

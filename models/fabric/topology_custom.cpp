@@ -27,7 +27,7 @@ class CustomReader {
     bool is_nic(const std::string& name) const;
     void order_nics();
     void check_ports();
-    bool attach(Section& s, VertexId nic, VertexId leaf, Bandwidth rate);
+    bool attach(VertexId nic, VertexId leaf, Bandwidth rate);
     void check_attachments();
     void check_connections();
 
@@ -149,27 +149,28 @@ void CustomReader::read_attachment(Section& s) {
                 fmt::format("{} is of tier {}: NICs attach to leaves", leaf, t_.level(at)));
         return;
     }
+    std::optional<VertexId> beyond;  // the first NIC that has more than its rate
     for (std::int64_t node = first; node <= last; ++node) {
         for (std::int64_t i = only.value_or(0); i <= only.value_or(spec_.nics_per_node - 1); ++i) {
-            if (!attach(s, t_.nic(node, i), at, bandwidth.value_or(spec_.nic_bandwidth))) return;
+            const VertexId nic = t_.nic(node, i);
+            const bool fits = attach(nic, at, bandwidth.value_or(spec_.nic_bandwidth));
+            if (!fits && !beyond) beyond = nic;
         }
     }
+    if (!beyond) return;
+    const Bandwidth sum = Bandwidth::bits_per_second(attached_rate_[*beyond]);
+    s.error("bandwidth",
+            fmt::format("{} has ports of {} together, its line rate is {}", t_.name(*beyond),
+                        line_rate_text(sum), line_rate_text(spec_.nic_bandwidth)),
+            "a NIC on several leaves has a part of its rate on each");
 }
 
-// False: the NIC's ports would be faster than it is.
-bool CustomReader::attach(Section& s, VertexId nic, VertexId leaf, Bandwidth rate) {
+// False: the NIC's ports are together faster than it is.
+bool CustomReader::attach(VertexId nic, VertexId leaf, Bandwidth rate) {
     std::int64_t& sum = attached_rate_[nic];
     sum += rate.bits_per_second();
-    if (sum > spec_.nic_bandwidth.bits_per_second()) {
-        s.error("bandwidth",
-                fmt::format("{} has ports of {} together, its line rate is {}", t_.name(nic),
-                            line_rate_text(Bandwidth::bits_per_second(sum)),
-                            line_rate_text(spec_.nic_bandwidth)),
-                "a NIC on several leaves has a part of its rate on each");
-        return false;
-    }
     t_.add_cable(nic, leaf, rate, spec_.endpoint_cable);
-    return true;
+    return sum <= spec_.nic_bandwidth.bits_per_second();
 }
 
 // In the order in which leaves have them.

@@ -221,7 +221,8 @@ double pcie_ring_bytes_per_s(const Node& node, std::int64_t gpus) {
     const bool one_socket = gpus * sockets <= node.gpus;
     // A switch's link has one hop of the ring each way. With access control neighbours on one switch meet at
     // the root complex, too: then it has as many as the switch has GPUs.
-    double hops = p.acs ? static_cast<double>(std::max<std::int64_t>(1, p.gpus_per_switch)) : 1;
+    const std::int64_t of_switch = std::max<std::int64_t>(1, std::min(gpus, p.gpus_per_switch));
+    double hops = p.acs ? static_cast<double>(of_switch) : 1;
     if (p.peer_to_peer && !one_switch) hops += 1 / p.root_complex_share - 1;
     double ring = p.link_bytes_per_s / hops;
     if (!one_socket) ring = std::min(ring, p.socket_bytes_per_s);

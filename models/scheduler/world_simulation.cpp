@@ -135,8 +135,8 @@ void WorldSimulation::submit_next() {
     if (!first) settle_border();
     while (submitted_ < jobs_.size() && job(submitted_).submit <= now() && runs_on() == first) {
         if (!first) submit_stopped(job(submitted_).id);
-        submit(submitted_, first);
-        ++submitted_;
+        const JobIndex index = submitted_++;
+        submit(index, first);
     }
     if (!first) submit_stopped(INT64_MAX);
     const Instant next = now() + Duration(first ? 1 : 0);

@@ -55,10 +55,12 @@ void check_experts(const TransformerModel& m, const ParallelPlan& p, Problems& o
                          p.fold_experts ? "tensor x " : "", p.expert_replica_ranks(), p.expert),
              ""});
     }
-    const bool pipeline_between =
-        p.order == RankOrder::tensor_pipeline_data || p.order == RankOrder::data_pipeline_tensor;
-    if (p.fold_experts && p.expert > 1 && p.tensor > 1 && p.replica_ranks() > 1 && p.pipeline > 1 &&
-        pipeline_between) {
+    // Of an order with the pipeline in the middle: the ranks that are neighbours.
+    const std::int64_t neighbours = p.order == RankOrder::tensor_pipeline_data   ? p.tensor
+                                    : p.order == RankOrder::data_pipeline_tensor ? p.replica_ranks()
+                                                                                 : p.gpus();
+    if (p.fold_experts && p.pipeline > 1 && p.tensor > 1 && p.replica_ranks() > 1 &&
+        neighbours % p.expert != 0) {
         out.push_back({"order",
                        "folded expert ranks are tensor and data ranks, and this order puts the "
                        "pipeline between them",

@@ -115,7 +115,7 @@ TEST_CASE(
 
 TEST_CASE("hot GPUs save after as many of a measured kind's steps as of one job's") {
     for (const char* limit :
-         {"", "[facility]\ninlet_temperature = \"46 degC\"\n", "[power]\nbudget = \"30 kW\"\n"}) {
+         {"", "[facility]\ninlet_temperature = \"44 degC\"\n", "[power]\nbudget = \"36 kW\"\n"}) {
         CAPTURE(limit);
         std::vector<double> stalled;
         for (const bool many : {false, true}) {
@@ -126,7 +126,7 @@ TEST_CASE("hot GPUs save after as many of a measured kind's steps as of one job'
                          "server_read_bandwidth = \"4 GB/s\"\n" +
                          (many ? "[scheduler]\nkind = \"fifo\"\n[[jobs.kind]]\nname = \"a\"\n"
                                : "[job]\n") +
-                         fmt::format("nodes = 4\nlength = \"1000 h\"\nstep.time = \"10 min\"\n"
+                         fmt::format("nodes = 4\nlength = \"1000 h\"\nstep.time = \"1 min\"\n"
                                      "[{}.checkpoint]\ninterval = \"1 h\"\nsize = \"4 TB\"\n",
                                      job)),
                 0, false);

@@ -43,10 +43,8 @@ TEST_CASE("a connection's queue pairs take the same links as packets and as shar
 
 TEST_CASE("a message waits for all queue pairs of the one before it") {
     // The first node's port in one of two planes is slow, and so one of the queue pairs of what it sends.
-    const WindowResult r = run_first_window(one_switch + R"(
-[fabric.compute]
-planes = 2
-queue_pairs = 2
+    const WindowResult r =
+        run_first_window(one_switch + R"(
 [[fabric.compute.fault]]
 from = "node-0.nic-0"
 to = "leaf-0"
@@ -56,7 +54,8 @@ kind = "ring"
 bytes = "1 MB"
 steps = 2
 )",
-                                            {"cluster.nodes=2", "cluster.nics_per_node=1"});
+                         {"cluster.nodes=2", "cluster.nics_per_node=1", "fabric.compute.planes=2",
+                          "fabric.compute.queue_pairs=2"});
     // Two messages of two queue pairs in each of two steps; the last is what the second node sends.
     REQUIRE(r.ends.size() == 8);
     const Picoseconds came = std::max(r.ends[0], r.ends[1]);

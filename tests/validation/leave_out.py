@@ -24,8 +24,8 @@ ROOT = HERE.parents[1]
 TABLES = sorted(str(table) for table in HERE.glob("[89]*.csv"))
 OWN = ["matmul_bf16", "matmul_fp8", "matmul_mxfp8", "matmul_nvfp4", "elementwise", "expert_traffic", "loss_traffic",
        "accumulation_traffic", "piecewise_overlap"]
-COMMON = ["step_model.all.tile_prologue", "step_model.all.grouped_efficiency", "step_model.all.overlap_tax", "step_model.all.kernel_gap",
-          "step_model.all.unaligned_efficiency"]
+COMMON = ["step_model.all.tile_prologue", "step_model.all.grouped_efficiency", "step_model.all.overlap_tax",
+          "step_model.all.kernel_gap", "step_model.all.unaligned_efficiency"]
 LARGE = 0.15
 # Rows of these have no dense layer in 16 bits: what tells of their rate there are output layers and experts alone, which
 # are held up by other things. They multiply with the same library as the stacks whose rows do tell.
