@@ -287,7 +287,7 @@ void Communicator::share_network(const Node& node, const CommunicatorShape& shap
     const OnNodes on(shape);
     const bool shared = on.most > node.nvlink_domain;  // a node by several domains
     const bool several = on.nodes > 1;
-    // Of groups that talk at once, which fill all nodes alike, this one's rest is beside another's.
+    // Groups that talk at once fill all nodes alike: this one's rest is beside another's.
     const std::int64_t fewest = shape.all_groups ? on.most : std::min(on.most, on.last);
     const double nics = nics_of(node, shape, fewest);
     const double ring = shared ? pcie_ring_bytes_per_s(node, on.most * shape.stride) : nics;

@@ -304,8 +304,7 @@ bool GpuNetwork::add_switch_trees(const GpuGroup& group, Streams& streams) {
 void GpuNetwork::look_closer(const Streams& streams, LinkId bottleneck, GroupRate& out) {
     std::vector<NetworkStream> through;
     std::vector<double> factor;
-    // Bytes that each NIC sends and receives for a byte of every group's.
-    std::vector<std::array<double, 2>> load(topology_.nic_count());
+    std::vector<std::array<double, 2>> load(topology_.nic_count());  // out, in, for a byte of all
     for (std::size_t i = 0; i < streams.hops.size(); ++i) {
         if (streams.hops[i].empty()) continue;
         through.push_back(streams.hops[i]);

@@ -92,7 +92,7 @@ std::vector<CableOrder> cables_of(const Topology& topology, Catalogue& catalogue
 std::int64_t free_ports(const Topology& topology, VertexId v, Bandwidth fastest) {
     const SwitchModel& model = topology.switch_model(v);
     if (fastest.bits_per_second() <= 0) return model.ports - topology.ports_used(v);
-    // Of the switch's own ports a cable takes several where it is faster, and a part of one that splits.
+    // A cable takes several of the switch's own ports where it is faster, and a part of one that splits.
     const auto taken = [&](Bandwidth rate) {
         const std::int64_t port = model.port_bandwidth.bits_per_second();
         const std::int64_t cable = rate.bits_per_second();

@@ -308,7 +308,14 @@ void PacketSenders::send_data(LinkId link, std::uint32_t flow) {
     }
     if (f.sent == f.acknowledged) restart_timeout(flow);
     await_timeout(flow);
-    count_sent(flow);
+    if (run_.selective() && f.to_send < f.sent) {
+        selective_[flow].send_again(f.to_send);
+        ++run_.totals.retransmitted;
+        aim(flow);
+    } else {
+        ++f.to_send;
+        f.sent = std::max(f.sent, f.to_send);
+    }
     if (run_.spec.ack_every > 1) {
         f.asked = last || window_is_full(flow);
         if (f.asked) run_.packets[id].flags |= flag_asks;
@@ -316,17 +323,6 @@ void PacketSenders::send_data(LinkId link, std::uint32_t flow) {
     catch_up(flow);
     f.ready_at = run_.now + transfer_ps(run_.packets[id].bytes, f.ps_per_byte);
     links_.transmit(link, id);
-}
-
-void PacketSenders::count_sent(std::uint32_t flow) {
-    QueuePair& f = pairs_[flow];
-    if (run_.selective() && f.to_send < f.sent) {
-        selective_[flow].send_again(f.to_send);
-        ++run_.totals.retransmitted;
-        return aim(flow);
-    }
-    ++f.to_send;
-    f.sent = std::max(f.sent, f.to_send);
 }
 
 // What it makes of an acknowledgement of so many packets more.

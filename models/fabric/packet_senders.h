@@ -120,7 +120,6 @@ class PacketSenders {
     void await_pace(std::uint32_t flow);
     std::uint8_t port_bit(std::uint32_t flow, LinkId link) const;
     void send_data(LinkId link, std::uint32_t flow);
-    void count_sent(std::uint32_t flow);
     void go_back(QueuePair& f, std::uint32_t number);
     void tell_congestion(std::uint32_t id, std::uint32_t fresh, bool lost);
     void wake_other(Pace& pace);

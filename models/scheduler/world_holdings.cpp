@@ -49,4 +49,25 @@ void WorldHoldings::give_back(JobIndex index, const Allocation& gpus) {
     });
 }
 
+void WorldHoldings::book_phase(JobIndex index) {
+    LiveJob& j = jobs_[index];
+    const Duration span = world_.now() - std::exchange(j.phase_since, world_.now());
+    Category category = Category::partial_hold;
+    switch (j.status.phase) {
+        case WorldPhase::gathering:
+            break;
+        case WorldPhase::stalled:
+            category = Category::detection;
+            break;
+        case WorldPhase::completing:
+            category = Category::health_check;
+            break;
+        default:
+            return;
+    }
+    j.work.book(cluster_.parts_by_group(j.status.held, world_.spec().parts_of(j.job)), category,
+                span);
+    if (j.status.gpus == j.job.gpus) outcome_.runs[index].held += span;
+}
+
 }  // namespace railyard

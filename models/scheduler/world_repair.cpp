@@ -142,6 +142,13 @@ bool WorldRepair::check(NodeIndex node) {
 }
 
 // The n-th guess is wrong with the n-th power of the probability that one is.
+NodeIndex WorldRepair::diagnose_first(Allocation together) {
+    for (const NodeIndex node : cluster_.ailing(together)) {
+        if (const NodeIndex found = diagnose(node, together); found != no_node) return found;
+    }
+    return no_node;
+}
+
 NodeIndex WorldRepair::diagnose(NodeIndex node, const Allocation& together) {
     if (!cluster_.node(node).broken) return no_node;
     if (cluster_.node(node).state != NodeState::up) return node;  // somebody has found it already

@@ -54,6 +54,7 @@ class WorldRepair : public NodeFaults, public FailureSource::Target, public Slow
     // Somebody looks for what has broken among nodes that work together: if this one has, it is drained, or a
     // sound one that is blamed instead. Which of them was; no_node: this one is sound.
     NodeIndex diagnose(NodeIndex node, const Allocation& together);
+    NodeIndex diagnose_first(Allocation together);  // of these that ail, the first that is found
     // The strike breaks it, and who is there is told. False when there is nothing left to break.
     bool break_down(NodeIndex node, const Strike& strike);
     void drain(NodeIndex node);

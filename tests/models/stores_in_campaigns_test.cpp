@@ -405,7 +405,7 @@ TEST_CASE("a store that is paid by use is paid for what it keeps for as long as 
             doctest::Approx((4 + 8 + 12 + 16 + 20 + 24 + 28 + 32 + 36 + 40) / hours).epsilon(0.02));
         CHECK(months_of_one(many, "44 h", "1") == doctest::Approx(40 / hours).epsilon(0.02));
     }
-    // Of many jobs one that is over keeps nothing more.
+    // One of many jobs that is over keeps nothing more.
     CHECK(months_of_one(true, "20 day", "50") ==
           doctest::Approx((4 + 8 + 12 + 16 + 20 + 24 + 28 + 32 + 36 + 40) / hours).epsilon(0.02));
 }

@@ -188,7 +188,9 @@ void check_plan(const TransformerModel& model, const ParallelPlan& plan) {
 
 ParallelPlan plan_of(Inputs& in, const TransformerModel& model, const Gpu& gpu) {
     ParallelPlan plan;
-    const std::string software = in.entry("software", "software", software_names());
+    std::vector<std::string> stacks = software_names();
+    stacks.emplace_back(unnamed_software);
+    const std::string software = in.entry("software", "software", stacks);
     in.check();
     static_cast<StackHabits&>(plan) =
         read_software(in.catalogue(), software_id(software), gpu).habits;

@@ -146,7 +146,7 @@ class TableRuns {
     const Template* source_of(const RowRun& row, const std::string& key) const;
     double published(const Expectation& e, const Columns& columns) const;
     bool measured(const Expectation& e, const Columns& columns) const;
-    static void leave_out_blank(RowRun& run);
+    void check_measured(RowRun& run) const;
     VerifiedRow expected(const RowRun& run, const Expectation& e) const;
     Position place(const RowRun& run, const std::string& column) const;
     void refuse(const RowRun& row, const std::string& column, const std::string& why);
@@ -199,14 +199,7 @@ void TableRuns::add(std::size_t number) {
         if (!change->refuse.empty()) return refuse(run, change->rows.column, change->refuse);
         if (!change->remark.empty()) remark(run, change->rows.column, change->remark);
     }
-    if (!options_.unmeasured) leave_out_blank(run);
-    for (const auto& [e, simulated] : run.expected) {
-        if (!measured(*e, columns)) continue;
-        const double value = published(*e, columns);
-        if (e->as != Published::figure || value > 0) continue;
-        return refuse(run, e->published->names().empty() ? "" : e->published->names()[0],
-                      fmt::format("expected a measurement of more than 0, found {:.6g}", value));
-    }
+    check_measured(run);
     run.name = d_.row->text(columns);
     if (!d_.nccl_tests.empty()) return add_collective(run);
     std::vector<std::string> settings = options_.settings;
@@ -304,10 +297,18 @@ bool has_figures(const Expectation& e, const Columns& columns) {
     });
 }
 
-// Of a row with several measurements those whose field is empty; the last one is complained of.
-void TableRuns::leave_out_blank(RowRun& run) {
+// Leaves out measurements whose field is empty, but for the last one. Throws RowError for what is none.
+void TableRuns::check_measured(RowRun& run) const {
     const auto blank = [&](const Expected& e) { return !has_figures(*e.of, run.columns); };
-    if (!std::ranges::all_of(run.expected, blank)) std::erase_if(run.expected, blank);
+    const bool any = !std::ranges::all_of(run.expected, blank);
+    if (!options_.unmeasured && any) std::erase_if(run.expected, blank);
+    for (const auto& [e, simulated] : run.expected) {
+        if (!measured(*e, run.columns)) continue;
+        const double value = published(*e, run.columns);
+        if (options_.unmeasured || e->as != Published::figure || value > 0) continue;
+        throw RowError{e->published->names().empty() ? "" : e->published->names()[0],
+                       fmt::format("expected a measurement of more than 0, found {:.6g}", value)};
+    }
 }
 
 // Without a figure in any of the columns that it is made of, where that may be.
