@@ -5,6 +5,7 @@
 #include "models/campaign/campaign.h"
 #include "tests/joint_window.h"
 #include "tests/models/small_world.h"
+#include "tests/scenario_text.h"
 
 using namespace railyard;
 using std::chrono_literals::operator""s;

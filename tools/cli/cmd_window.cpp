@@ -143,7 +143,9 @@ Json traffic_json(const Scenario& s, const NetworkWindow& window, const WindowRe
     Json traffic = Json::array();
     for (const auto& [index, t] : summary_of_window(window, r)) {
         const TrafficSpec& spec = s.window.traffic[index];
-        const auto of_ended = [&](double time_s) { return t.ended > 0 ? Json(time_s) : Json(); };
+        const auto of_ended = [ended = t.ended > 0](double time_s) {
+            return ended ? Json(time_s) : Json();
+        };
         traffic.push_back({{"kind", word_of(window_traffic_names, spec.kind)},
                            {"flows", t.flows},
                            {"ended", t.ended},
