@@ -80,7 +80,7 @@ def case_verify_units_parts_and_words_that_say_no(program, folder):
     llama = {"layers": 32, "hidden": 4096, "ffn_hidden": 14336, "heads": 32, "kv_heads": 8, "vocab": 128256, "seq": 8192,
              "gated_mlp": 1, "gpu": "H100", "gpus": 8, "gpus_per_node": 8, "precision": "bf16", "tp": 2, "pp": 1, "dp": 4,
              "microbatch": 1, "global_batch": 128, "recompute": "none", "overlap": "dp", "metric": "model_tflops_per_gpu",
-             "value": 400, "unit": "TFLOP/s/GPU", "model": "llama"}
+             "value": 400, "unit": "TFLOP/s/GPU", "model": "llama", "case": "a run"}
 
     def run(**changes):
         values = {**llama, **changes}

@@ -716,22 +716,3 @@ TEST_CASE("inside a node PCIe has latencies of its own, whatever NICs there are,
         CHECK(seconds(with_efa, 16, bytes) > seconds(c.node, 16, bytes));
     }
 }
-
-TEST_CASE("a GPU that PCIe joins sends to the next node by the NICs next to it") {
-    for (const char* name : {"h100_pcie_8", "l40s_4"}) {
-        CAPTURE(std::string(name));
-        Cluster c("rail_optimized", 4);
-        c.node = read_node(c.catalogue, name);
-        c.spec.nics_per_node = c.node.nics;
-        c.spec.nic_bandwidth = c.node.nic_line_rate;
-        c.build();
-        const std::int64_t gpus = 4 * c.node.gpus;
-        Communicator ideal = read_communicator(c.catalogue, c.node, {gpus, c.node.gpus, false});
-        Communicator on_links = ideal;
-        GpuNetwork network = c.network(Routing::spray);
-        measure(network, groups(gpus, 1, gpus), Collective::send_recv, on_links);
-        CHECK(collective_cost(ideal, Collective::send_recv, 1e12).seconds ==
-              doctest::Approx(collective_cost(on_links, Collective::send_recv, 1e12).seconds)
-                  .epsilon(0.1));
-    }
-}
