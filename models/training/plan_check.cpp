@@ -55,12 +55,12 @@ void check_experts(const TransformerModel& m, const ParallelPlan& p, Problems& o
                          p.fold_experts ? "tensor x " : "", p.expert_replica_ranks(), p.expert),
              ""});
     }
-    // Ranks that are neighbours, in an order with the pipeline in the middle.
-    const std::int64_t neighbours = p.order == RankOrder::tensor_pipeline_data   ? p.tensor
-                                    : p.order == RankOrder::data_pipeline_tensor ? p.replica_ranks()
-                                                                                 : p.gpus();
+    // In an order with the pipeline in the middle only tensor ranks, or only data ranks, are neighbours.
+    const bool by_tensor = p.order == RankOrder::tensor_pipeline_data;
+    const bool by_data = p.order == RankOrder::data_pipeline_tensor;
+    const std::int64_t neighbours = by_tensor ? p.tensor : p.replica_ranks();
     if (p.fold_experts && p.pipeline > 1 && p.tensor > 1 && p.replica_ranks() > 1 &&
-        neighbours % p.expert != 0) {
+        (by_tensor || by_data) && neighbours % p.expert != 0) {
         out.push_back({"order",
                        "folded expert ranks are tensor and data ranks, and this order puts the "
                        "pipeline between them",
