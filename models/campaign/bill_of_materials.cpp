@@ -33,17 +33,17 @@ BillOfMaterials bill_of_materials(const Scenario& s, Catalogue& catalogue) {
 
 double rated_watts(const BillOfMaterials& bill, Catalogue& catalogue) {
     double watts = 0;
+    const auto add = [&](std::int64_t count, Watts each) {
+        watts += static_cast<double>(count) * each.value;
+    };
     for (const NodeOrder& order : bill.nodes) {
         const std::string& name = order.node->name;
-        if (!catalogue.has("node", name, "max_power")) continue;
-        watts +=
-            static_cast<double>(order.count) * catalogue.power("node", name, "max_power").value;
+        if (catalogue.has("node", name, "max_power"))
+            add(order.count, catalogue.power("node", name, "max_power"));
     }
     for (const NetworkBill& network : bill.networks) {
-        for (const SwitchOrder& order : network.materials.switches) {
-            watts +=
-                static_cast<double>(order.count) * switch_power(order.model, catalogue).most.value;
-        }
+        for (const SwitchOrder& order : network.materials.switches)
+            add(order.count, switch_power(order.model, catalogue).most);
     }
     return watts;
 }

@@ -82,9 +82,7 @@ JobSpec job_of_replica(const Scenario& s, std::int64_t replica) {
     if (s.draws.empty()) return job;
     const NetworkDraw& draw = s.draws[static_cast<std::size_t>(replica) % s.draws.size()];
     static_cast<JobSteps&>(job) = draw;
-    const StepTime& usual = s.job.step;
-    job.step.data_wait =
-        wait_for_batch(batch_late(usual.data_wait, job.step.beside_data() - usual.beside_data()));
+    job.step.data_wait = wait_for_batch(s.job.step.late(job.step.beside_data()));
     return job;
 }
 

@@ -40,9 +40,7 @@ class StepMemo {
             known = known_.emplace(key, compute(nodes, conditions, network)).first;
         }
         StepTime out = known->second;
-        const StepTime& usual = job_->job.step;
-        out.data_wait =
-            wait_for_batch(batch_late(usual.data_wait, out.duration() - usual.beside_data()));
+        out.data_wait = wait_for_batch(job_->job.step.late(out.duration()));
         return out;
     }
 

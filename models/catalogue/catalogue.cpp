@@ -453,8 +453,9 @@ std::int64_t Catalogue::integer(std::string_view kind, std::string_view name, st
     if (otherwise && !has(kind, name, key)) return *otherwise;
     const Found found = find(kind, name, key);
     const Value& value = *found.value;
-    const Value* chosen = value.find("low") == nullptr ? value.find("value") : nullptr;
-    return reader_.integer(chosen ? *chosen : value, found.path, Bound::positive).value_or(1);
+    const bool chosen = value.find("low") == nullptr;
+    return reader_.integer(chosen ? inner_value(value) : value, found.path, Bound::positive)
+        .value_or(1);
 }
 std::vector<double> Catalogue::numbers(std::string_view kind, std::string_view name,
                                        std::string_view key) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace railyard {
 
@@ -310,9 +311,11 @@ void Communicator::share_network(const Node& node, const CommunicatorShape& shap
     if (between > 0) all_to_all_network = domain * (n - domain) / between;
     // One of a node's ranks sends to the next node and one receives, by the NICs next to it; of groups that
     // talk at once all do. In one node by PCIe.
-    const double each = shape.all_groups ? nics_of(node, shape, 1) : nics_of_one_alone(node);
-    const double most = shared ? ring : each;
-    if (several || shared) send_network = per_domain * (several ? std::min(most, each) : most);
+    double one = shared ? ring : std::numeric_limits<double>::infinity();
+    if (several) {
+        one = std::min(one, shape.all_groups ? nics_of(node, shape, 1) : nics_of_one_alone(node));
+    }
+    if (several || shared) send_network = per_domain * one;
 }
 
 Communicator Communicator::with_network_slowed(double slowdown) const {

@@ -249,8 +249,7 @@ bool is_one_leaf_anyway(TopologySpec spec) {
     spec.oversubscription = 1;
     std::string problem;
     const Topology t = Topology::build(spec, problem);
-    return problem.empty() && t.vertex_count() > 0 &&
-           t.level(static_cast<VertexId>(t.vertex_count() - 1)) == 1;
+    return problem.empty() && t.levels() == 1;
 }
 
 }  // namespace
@@ -260,25 +259,24 @@ void NetworkReader::warn_of_shape(Section& section, const ClusterNetwork& networ
     const Topology& t = network.topology;
     const TopologySpec& spec = network.spec;
     if (t.vertex_count() == 0 || spec.kind == "custom" || spec.kind == "single_switch") return;
-    int tiers = 0;
     std::size_t down = 0;  // cables of the fullest leaf
     std::size_t up = 0;
     for (auto v = static_cast<VertexId>(t.nic_count()); v < t.vertex_count(); ++v) {
-        tiers = std::max(tiers, t.level(v));
         if (t.level(v) > 1 || t.down_links(v).size() <= down) continue;
         down = t.down_links(v).size();
         up = t.up_links(v).size();
     }
-    if (tiers == 1) {
+    if (t.levels() == 1) {
         const std::string of_leaf = "has no effect: no leaf needs a spine";
         warn_of_keys(
             section,
             {"tiers", "spine_oversubscription", "spine", "core", "switch_cable", "switch_optics"},
             of_leaf);
-        if (is_one_leaf_anyway(spec)) warn_of_keys(section, {"oversubscription"}, of_leaf);
+        const bool given = section.has("oversubscription");
+        if (given && is_one_leaf_anyway(spec)) warn_of_keys(section, {"oversubscription"}, of_leaf);
         return;
     }
-    if (tiers == 2) {
+    if (t.levels() == 2) {
         warn_of_keys(section, {"spine_oversubscription", "core"},
                      "has no effect: two tiers are enough");
     }

@@ -35,8 +35,7 @@ struct StackKernels {
     double tile_prologue = 0;         // of a product's inner dimension, what a tile's start costs
     double overlap_tax = 0;           // what a hidden collective's SMs cost the computation
     double piecewise_overlap = 0;     // of a collective cut into pieces beside work, what can hide
-    double grouped_efficiency =
-        1;  // experts' grouped launches in 16 bits, of one large product's rate
+    double grouped_efficiency = 1;    // of one large product's rate, experts' launches in 16 bits
     Duration kernel_gap{};
     // What an eager framework needs on its CPU to launch one transformer layer, and once a step for
     // data, norms, logs.

@@ -43,7 +43,6 @@ struct PlaceUse {
 };
 using UseByStore = std::array<PlaceUse, 2>;  // by index into Scenario::stores
 
-// Moves the bytes.
 // Complete copies over time, by tier.
 class KeptBytes {
   public:
@@ -62,6 +61,7 @@ class KeptBytes {
     Instant since_{};
 };
 
+// Moves the bytes.
 class Checkpointer : public CampaignEngine::Component, public StoreService::Client {
   public:
     class Job {

@@ -12,6 +12,15 @@
 
 namespace railyard {
 
+// How much later than the rest of a step its batch is there; less than 0: so much before. A step that waits
+// so long, and whose rest takes `longer` than then: the batch comes no later.
+constexpr Duration batch_late(Duration wait, Duration longer) {
+    return wait - std::max(Duration{}, longer);
+}
+constexpr Duration wait_for_batch(Duration late) {
+    return std::max(Duration{}, late);
+}
+
 // One step of a synchronous job, on the campaign clock. The parts sum to duration() exactly.
 struct StepTime {
     Duration compute{};
@@ -30,17 +39,10 @@ struct StepTime {
                data_wait + contention + upload;
     }
     Duration beside_data() const { return duration() - data_wait; }
+    // How late its batch is where the rest takes so long.
+    Duration late(Duration rest) const { return batch_late(data_wait, rest - beside_data()); }
     bool operator==(const StepTime&) const = default;
 };
-
-// How much later than the rest of a step its batch is there; less than 0: so much before. A step that waits
-// so long, and whose rest takes `longer` than then: the batch comes no later.
-constexpr Duration batch_late(Duration wait, Duration longer) {
-    return wait - std::max(Duration{}, longer);
-}
-constexpr Duration wait_for_batch(Duration late) {
-    return std::max(Duration{}, late);
-}
 
 constexpr Duration step_part_max = std::chrono::hours(24 * 365);
 

@@ -18,8 +18,7 @@ bool is_price(const std::string& input) {
 
 namespace {
 
-constexpr std::int64_t replicas_of_campaigns =
-    4;  // of what is bought and done, which hardly varies
+constexpr std::int64_t replicas_of_campaigns = 4;  // of what is bought, which hardly varies
 
 class Answerer {
   public:

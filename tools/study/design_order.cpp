@@ -74,7 +74,7 @@ std::vector<std::string> own_settings(const DesignQuestion& q, const SearchedDes
     std::vector<std::string> out = q.base_settings;
     out.insert(out.end(), design.own.begin(), design.own.end());
     for (const std::string& setting : design.facts.settings) {
-        const std::string key = setting.substr(0, setting.find('='));
+        const std::string key = key_of_setting(setting);
         const bool planned = decided_by_plan(key) || key == "job.parallel.global_batch";
         if (planned && std::ranges::find(out, setting) == out.end()) out.push_back(setting);
     }

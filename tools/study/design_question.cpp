@@ -41,10 +41,6 @@ void flatten(const Value& table, const std::string& path, std::vector<std::strin
     }
 }
 
-std::string key_of(const std::string& setting) {
-    return setting.substr(0, setting.find('='));
-}
-
 // The least time or cost of what is to be done.
 DesignObjective least_of_job(const DesignQuestion& q, bool time) {
     const DesignQuestion::Job job = *q.job();
@@ -334,7 +330,7 @@ void QuestionReader::read_options(Section& section, DesignAxis& axis) {
         option.finish();
         if (option.describing()) continue;
         for (const std::string& setting : value.settings) {
-            check_key(option, "set", key_of(setting));
+            check_key(option, "set", key_of_setting(setting));
         }
         axis.values.push_back(std::move(value));
     }
@@ -441,10 +437,10 @@ void QuestionReader::check_space() {
         if (q_.plans == DesignQuestion::Plans::given) break;
         for (const DesignValue& value : axis.values) {
             for (const std::string& setting : value.settings) {
-                if (!decided_by_plan(key_of(setting))) continue;
+                if (!decided_by_plan(key_of_setting(setting))) continue;
                 top_.error("plan",
                            fmt::format("the search decides {}, and the axis {} sets it",
-                                       key_of(setting), axis.name),
+                                       key_of_setting(setting), axis.name),
                            "plan = \"given\", or leave the key to the search");
             }
         }

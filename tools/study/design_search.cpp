@@ -235,7 +235,7 @@ DesignFacts Searcher::facts_of(const SearchedDesign& design, const DesignSpace::
     const bool flow = fidelity == Fidelity::flow && q_.plans == Plans::flow;
     if (flow || fidelity == Fidelity::analytic) return reader_.read_planned(settings, flow);
     for (const std::string& setting : design.facts.settings) {
-        const std::string key = setting.substr(0, setting.find('='));
+        const std::string key = key_of_setting(setting);
         const bool planned = decided_by_plan(key) || key == "job.parallel.global_batch";
         if (planned) settings.push_back(setting);
     }

@@ -77,12 +77,15 @@ std::optional<std::string> help_for_unknown_key(const std::string& key) {
     return near.empty() ? "'railyard list keys' prints them" : near;
 }
 
+std::string key_of_setting(std::string_view setting) {
+    return std::string(trimmed(setting.substr(0, setting.find('='))));
+}
+
 void check_setting(const std::string& setting, const std::string& what, Diagnostics& diagnostics) {
     Document scratch;
     scratch.name = what;
     apply_setting(scratch, setting, diagnostics);
-    std::string key = setting.substr(0, setting.find('='));
-    key.erase(key.find_last_not_of(' ') + 1);
+    const std::string key = key_of_setting(setting);
     const std::optional<std::string> help = help_for_unknown_key(key);
     if (help && diagnostics.ok()) {
         diagnostics.error(what + " with --set", {}, key, "no scenario has this key", *help);
@@ -91,10 +94,7 @@ void check_setting(const std::string& setting, const std::string& what, Diagnost
 
 void check_axis_is_free(Section& axis, const std::string& key,
                         const std::vector<std::string>& settings) {
-    const auto same = [&](const std::string& setting) {
-        return trimmed(std::string_view(setting).substr(0, setting.find('='))) == key;
-    };
-    const auto set = std::ranges::find_if(settings, same);
+    const auto set = std::ranges::find(settings, key, key_of_setting);
     if (set == settings.end()) return;
     axis.error("key",
                fmt::format("--set {} has no effect: the axis sets the key at each point", *set),

@@ -53,6 +53,8 @@ StudyFile read_study_file(const std::string& path, const std::vector<std::string
 
 // Nothing when a scenario may have the key; otherwise what to do instead.
 std::optional<std::string> help_for_unknown_key(const std::string& key);
+// "job.nodes", of "job.nodes=4" as --set takes it.
+std::string key_of_setting(std::string_view setting);
 // Reports a --set that no scenario could take, before any is read. `what` it would change: a file, a verb.
 void check_setting(const std::string& setting, const std::string& what, Diagnostics& diagnostics);
 

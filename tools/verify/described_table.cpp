@@ -299,13 +299,14 @@ bool has_figures(const Expectation& e, const Columns& columns) {
 
 // Leaves out measurements whose field is empty, but for the last one. Throws RowError for what is none.
 void TableRuns::check_measured(RowRun& run) const {
+    const bool needed = !options_.unmeasured;
     const auto blank = [&](const Expected& e) { return !has_figures(*e.of, run.columns); };
     const bool any = !std::ranges::all_of(run.expected, blank);
-    if (!options_.unmeasured && any) std::erase_if(run.expected, blank);
+    if (needed && any) std::erase_if(run.expected, blank);
     for (const auto& [e, simulated] : run.expected) {
         if (!measured(*e, run.columns)) continue;
         const double value = published(*e, run.columns);
-        if (options_.unmeasured || e->as != Published::figure || value > 0) continue;
+        if (!needed || e->as != Published::figure || value > 0) continue;
         throw RowError{e->published->names().empty() ? "" : e->published->names()[0],
                        fmt::format("expected a measurement of more than 0, found {:.6g}", value)};
     }
