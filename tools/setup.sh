@@ -63,33 +63,40 @@ need_npm() {
   command -v npm >/dev/null && command -v node >/dev/null || need_packages "the report's page is bundled by npm" nodejs npm
 }
 
-# show_build: reads ninja's lines "[done/total] what" and shows how far the build is and how long it will
-# still take: one line that is rewritten on a terminal, one a minute elsewhere.
+# show_build EXPECTED: reads ninja's lines "[done/total] what" and shows how far the build is, and for how long it has run of
+# the seconds that it is expected to take: one line that moves every second on a terminal, one a minute elsewhere.
 show_build() {
-  local line left next=0
-  while IFS= read -r line; do
-    [[ $line =~ ^\[([1-9][0-9]*)/([0-9]+)\ ([0-9]+) ]] || continue
-    local finished=${BASH_REMATCH[1]} total=${BASH_REMATCH[2]} elapsed=${BASH_REMATCH[3]}
-    left="$((elapsed * (total - finished) / finished)) s left"
+  local expected=$1 line finished=0 total=0 next=0 status elapsed shown
+  local start=$SECONDS
+  while :; do
+    status=0
+    IFS= read -r -t 1 line || status=$?
+    [ "$status" -eq 0 ] || [ "$status" -gt 128 ] || break  # above 128: nothing within a second
+    if [ "$status" -eq 0 ] && [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]]; then
+      finished=${BASH_REMATCH[1]} total=${BASH_REMATCH[2]}
+    fi
+    [ "$total" -gt 0 ] || continue
+    elapsed=$((SECONDS - start))
+    shown="$finished/$total pieces, $elapsed s of about $((elapsed > expected ? elapsed + 5 : expected)) s"
     if [ -t 2 ]; then
-      printf '\r\033[Krailyard: building [%-30s] %d/%d, %s' \
-        "$(printf '%*s' $((30 * finished / total)) '' | tr ' ' '#')" "$finished" "$total" "$left" >&2
+      printf '\r\033[Krailyard: building [%-30s] %s' \
+        "$(printf '%*s' $((30 * (elapsed < expected ? elapsed : expected) / expected)) '' | tr ' ' '#')" "$shown" >&2
     elif [ "$elapsed" -ge "$next" ]; then
-      say "building: $finished/$total, $left"
+      say "building: $shown"
       next=$((elapsed + 60))
     fi
   done
   [ ! -t 2 ] || printf '\r\033[K' >&2
 }
 
-# build FOLDER TARGET CMAKE_ARGUMENTS...: configures when needed and builds; says how far it is, and all that the
-# compilers said when something is wrong.
+# build FOLDER TARGET CPU_SECONDS CMAKE_ARGUMENTS...: configures when needed and builds what takes about so many CPU seconds;
+# says how far it is, and all that the compilers said when something is wrong.
 build() {
-  local folder=$1 target=$2 log
-  shift 2
+  local folder=$1 target=$2 expected=$(($3 / $(nproc) + 5)) log
+  shift 3
   log=$(mktemp)
   if ! cmake -G Ninja -S "$ROOT" -B "$folder" "$@" >"$log" 2>&1 ||
-     ! NINJA_STATUS='[%f/%t %e] ' cmake --build "$folder" --target "$target" 2>&1 | tee -a "$log" | show_build; then
+     ! cmake --build "$folder" --target "$target" -j "$(nproc)" 2>&1 | tee -a "$log" | show_build "$expected"; then
     cat "$log" >&2
     rm -f "$log"
     say "the build failed"

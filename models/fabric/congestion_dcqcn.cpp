@@ -7,7 +7,7 @@ namespace railyard {
 namespace {
 
 // x^n by squaring: the same bits everywhere.
-double power(double x, std::int64_t n) {
+double to_the_power(double x, std::int64_t n) {
     double result = 1;
     for (; n > 0; n >>= 1) {
         if ((n & 1) != 0) result *= x;
@@ -113,7 +113,7 @@ class Dcqcn final : public Congestion {
         const std::int64_t periods = (now - s.alpha_from) / spec_.alpha_timer;
         if (periods <= 0) return;
         if (s.marked) s.alpha = (1 - spec_.g) * s.alpha + spec_.g;
-        s.alpha *= power(1 - spec_.g, periods - (s.marked ? 1 : 0));
+        s.alpha *= to_the_power(1 - spec_.g, periods - (s.marked ? 1 : 0));
         s.marked = false;
         s.alpha_from += periods * spec_.alpha_timer;
     }

@@ -21,7 +21,7 @@ namespace railyard {
 
 namespace {
 
-constexpr double tolerance = 1e-9;  // relative: below it two rates are one
+constexpr double rate_tolerance = 1e-9;  // relative: below it two rates are one
 
 }  // namespace
 
@@ -135,7 +135,7 @@ void MaxMin::freeze(FlowId id, double rate, LinkId bottleneck) {
 bool MaxMin::release_faster(LinkId id, double than) {
     const std::size_t before = released_.size();
     for (const auto& [f, share, crossing] : links_[id].sharers) {
-        if (!flows_[f].released && flows_[f].rate > than * (1 + tolerance)) release(f);
+        if (!flows_[f].released && flows_[f].rate > than * (1 + rate_tolerance)) release(f);
     }
     for (std::size_t i = before; i < released_.size(); ++i) {
         const double rate = flows_[released_[i]].rate;
@@ -182,7 +182,7 @@ void MaxMin::fill() {
         const LinkState& link = links_[lowest.link];
         if (link.rising == 0) continue;
         const double now = level(link);
-        if (now > lowest.rate * (1 + tolerance)) {  // flows on it were frozen elsewhere since
+        if (now > lowest.rate * (1 + rate_tolerance)) {  // flows on it were frozen elsewhere since
             push_level(lowest.link);
             continue;
         }
@@ -199,13 +199,13 @@ bool MaxMin::release_unsettled() {
     if (before == flow_count_) return false;
     for (const LinkId id : touched_) {
         const LinkState& link = links_[id];
-        const bool full = link.free_bytes_per_s <= tolerance * link.capacity;
+        const bool full = link.free_bytes_per_s <= rate_tolerance * link.capacity;
         double fastest = 0;
         for (const Sharer& s : link.sharers) fastest = std::max(fastest, flows_[s.flow].rate);
         for (const auto& [f, share, crossing] : link.sharers) {
             const Flow& flow = flows_[f];
             if (flow.released || flow.bottleneck != id) continue;
-            if (!full || flow.rate < fastest * (1 - tolerance)) release(f);
+            if (!full || flow.rate < fastest * (1 - rate_tolerance)) release(f);
         }
     }
     return released_.size() > before;

@@ -13,7 +13,7 @@ namespace railyard {
 namespace {
 
 // Where a fault is, as a scenario says it: at a NIC, at all cables of a switch, or at one cable.
-struct Place {
+struct FaultPlace {
     std::string nic;
     std::string of_switch;
     std::string from;
@@ -21,7 +21,7 @@ struct Place {
 };
 
 // The links that a fault is of: those that end at the NIC or the switch, or the cable between two switches.
-std::vector<LinkId> links_of(Section& section, const Topology& t, const Place& place) {
+std::vector<LinkId> links_of(Section& section, const Topology& t, const FaultPlace& place) {
     std::vector<LinkId> links;
     const bool at_nic = !place.nic.empty();
     if (at_nic || !place.of_switch.empty()) {
@@ -88,7 +88,7 @@ const std::string& name_of(WindowFault::Kind kind) {
 }
 
 // Each kind says where it is in its own way.
-bool place_fits(Section& section, const WindowFault& fault, const Place& place) {
+bool place_fits(Section& section, const WindowFault& fault, const FaultPlace& place) {
     const bool at_nic = !place.nic.empty();
     const bool at_switch = !place.of_switch.empty();
     const bool at_cable = !place.from.empty() || !place.to.empty();
@@ -136,7 +136,7 @@ std::optional<FaultSpec> read_window_fault(Section& section,
     FaultSpec out;
     WindowFault& fault = out.fault;
     section.choose("kind", fault.kind, window_fault_names, "What goes wrong");
-    Place place;
+    FaultPlace place;
     section.read("nic", place.nic, "Which NIC: node-3.nic-0",
                  {.otherwise = "from and to name a cable"});
     section.read("switch", place.of_switch, "All cables of this switch: spine-0",

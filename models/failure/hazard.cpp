@@ -1,5 +1,7 @@
 #include "models/failure/hazard.h"
 
+#include <algorithm>
+
 #include "sim/check.h"
 
 namespace railyard {
@@ -32,7 +34,7 @@ Duration Hazard::rest_of_life(RandomStream& stream, Duration age) const {
         left = scale * (portable_power(until, 1 / shape) - old);
     }
     if (left >= seconds(time_max)) return Duration::max();
-    return from_seconds(std::fmax(0, left));
+    return from_seconds(std::max(0.0, left));
 }
 
 }  // namespace railyard

@@ -10,14 +10,14 @@ namespace railyard {
 
 namespace {
 
-struct Demand {
+struct RequestPart {
     bool met = true;
     std::string wanted;
     std::string found;
 };
 
-std::vector<Demand> demands(const GpuRequest& request, const GpuAttributes& gpus) {
-    std::vector<Demand> out;
+std::vector<RequestPart> demands(const GpuRequest& request, const GpuAttributes& gpus) {
+    std::vector<RequestPart> out;
     if (!request.kind.empty()) {
         out.push_back({gpus.kind == request.kind, request.kind, gpus.kind});
     }
@@ -55,19 +55,19 @@ std::vector<Demand> demands(const GpuRequest& request, const GpuAttributes& gpus
 
 int count_unmet(const GpuRequest& request, const GpuAttributes& gpus) {
     int unmet = 0;
-    for (const Demand& demand : demands(request, gpus)) unmet += demand.met ? 0 : 1;
+    for (const RequestPart& demand : demands(request, gpus)) unmet += demand.met ? 0 : 1;
     return unmet;
 }
 
 std::string describe(const GpuRequest& request) {
     std::vector<std::string> parts;
-    for (const Demand& demand : demands(request, {})) parts.push_back(demand.wanted);
+    for (const RequestPart& demand : demands(request, {})) parts.push_back(demand.wanted);
     return fmt::format("{}", fmt::join(parts, " and "));
 }
 
 std::string describe_unmet(const GpuRequest& request, const GpuAttributes& gpus) {
     std::vector<std::string> parts;
-    for (const Demand& demand : demands(request, gpus)) {
+    for (const RequestPart& demand : demands(request, gpus)) {
         if (!demand.met) parts.push_back(demand.found);
     }
     return fmt::format("{}", fmt::join(parts, " and "));

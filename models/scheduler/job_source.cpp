@@ -11,10 +11,10 @@ namespace railyard {
 
 namespace {
 
-class JobDraw {
+class JobMaker {
   public:
-    JobDraw(const JobSource& source, const std::string& name, std::uint64_t seed,
-            std::uint64_t replica)
+    JobMaker(const JobSource& source, const std::string& name, std::uint64_t seed,
+             std::uint64_t replica)
         : source_(source), stream_(seed, replica, "jobs/" + name) {
         for (const JobSource::Size& size : source.sizes) shares_ += size.share;
         const double ratio = seconds(source.mean) / seconds(source.median);
@@ -97,7 +97,7 @@ WorldJobs draw_jobs(const WorldSpec& spec, std::span<const JobSource> sources,
     part.sent.resize(sources.size());
     for (std::size_t s = 0; s < sources.size(); ++s) {
         const JobSource& source = sources[s];
-        JobDraw draw(source, spec.kinds[source.like.kind].name, seed, replica);
+        JobMaker draw(source, spec.kinds[source.like.kind].name, seed, replica);
         while (part.sent[s] < source.count) {
             WorldJob job = draw.next();
             const Duration submit = job.submit.time_since_epoch();

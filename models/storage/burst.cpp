@@ -18,7 +18,7 @@ namespace railyard {
 
 namespace {
 
-constexpr double ns_per_s = 1e9;
+constexpr double nanoseconds = 1e9;  // of a second
 // Ends so close to each other, relative to the time so far, happen together; after many, wider apart.
 // Each keeps its own instant: only what it sets free comes to the others so much later.
 constexpr std::int64_t exact_events = 128;
@@ -27,7 +27,7 @@ constexpr std::int64_t coarse = 256;
 
 Duration end_after(Duration now, double bytes, double rate) {
     if (rate <= 0) return Duration::max();
-    const double wait = std::ceil(std::max(0.0, bytes) / rate * ns_per_s);
+    const double wait = std::ceil(std::max(0.0, bytes) / rate * nanoseconds);
     const double limit = static_cast<double>(time_max.count());
     if (wait >= limit) return time_max;
     return std::min(time_max, now + Duration(static_cast<std::int64_t>(wait)));
@@ -51,7 +51,7 @@ Bandwidth over(double bytes, Duration time) {
 // that write to all servers alike, one is left. Rates that stay below what has been looked at need no
 // second look, nor do links that would not be full if all files that move were as fast as the fastest.
 
-constexpr double tolerance = 1e-6;  // relative; shares have seven digits
+constexpr double share_tolerance = 1e-6;  // relative; shares have seven digits
 
 // Streams that get the same, and so are one flow.
 struct BurstClass {
@@ -190,7 +190,8 @@ void BurstSharing::find_candidates() {
         for (const Usage& u : path) most[u.link] += alone * s.files * double{u.share};
     }
     for (LinkId link = 0; link < watched_.size(); ++link) {
-        const bool fills = capacities[link] <= 0 || most[link] > capacities[link] * (1 + tolerance);
+        const bool fills =
+            capacities[link] <= 0 || most[link] > capacities[link] * (1 + share_tolerance);
         if (!fills) watched_[link] = never_full;
         if (watched_[link] == not_yet) candidates_.push_back(link);
     }
@@ -318,7 +319,7 @@ void BurstSharing::solve() {
             c.rate =
                 c.phase == BurstClass::Phase::moving ? shares_->rate(groups_[c.group].flow) : 0;
             fastest = std::max(fastest, c.rate);
-            proved = proved && c.rate <= proved_[i] * (1 + tolerance / 10);
+            proved = proved && c.rate <= proved_[i] * (1 + share_tolerance / 10);
         }
         // Often enough nothing would be too full if all were as fast as the fastest.
     } while (!proved && fastest * fullest(moving_) > 1 && watch_more_links());
@@ -352,9 +353,9 @@ bool BurstSharing::watch_more_links() {
         add_loads(c, 1, moving_);
     }
     const double present = fullest(load_);
-    if (present > 1 + tolerance) {
+    if (present > 1 + share_tolerance) {
         for (const LinkId link : candidates_) {
-            const double full = traffic_.capacities()[link] * (1 + tolerance);
+            const double full = traffic_.capacities()[link] * (1 + share_tolerance);
             if (watched_[link] == not_yet && load_[link] > full) watch(link);
         }
         share_anew();

@@ -9,11 +9,11 @@ namespace railyard {
 
 namespace {
 
-const std::vector<std::string> part_names = {"drive", "server",
-                                             "box"};  // in the order of StorePart
+const std::vector<std::string> store_part_names = {"drive", "server",
+                                                   "box"};  // in the order of StorePart
 
 const std::string& name_of(StorePart part) {
-    return word_of(part_names, part);
+    return word_of(store_part_names, part);
 }
 
 std::string none_text(StorePart part) {
@@ -94,7 +94,7 @@ StoreStrike StoreFailureReader::read_strike(Section& section, const StoreFailure
     section.read("at", strike.at, "When, from the campaign's start",
                  {.bound = Bound::non_negative, .required = true});
     int part = 0;
-    section.choose("part", part, part_names, "What breaks");
+    section.choose("part", part, store_part_names, "What breaks");
     strike.part = static_cast<StorePart>(part);
     section.read("index", strike.index, "Which, from 0", {.bound = Bound::non_negative});
     std::optional<Duration> down_for;

@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t second_ns = 1'000'000'000;
 constexpr double file_parts = 1e6;  // rates of files are whole millionths of a file per second
 
-std::size_t index_of(Direction direction) {
+std::size_t slot_of(Direction direction) {
     return static_cast<std::size_t>(direction);
 }
 
@@ -52,7 +52,7 @@ void StoreService::limit_path(std::size_t client, std::size_t store, Bandwidth r
 
 std::int64_t StoreService::path_rate(const Transfer& t) const {
     const ClientState& client = clients_[t.client];
-    const std::size_t d = index_of(t.spec.direction);
+    const std::size_t d = slot_of(t.spec.direction);
     Bandwidth rate = client.network[d];
     if (t.spec.store < client.paths.size()) {
         if (const auto& path = client.paths[t.spec.store][d]) rate = std::min(rate, *path);
@@ -277,7 +277,7 @@ void StoreService::log_changed_rates() {
             const Transfer& t = transfers_[id];
             const bool moving = t.stream || t.bytes.left > 0;
             if (t.spec.store == s && moving && !clients_[t.client].held) {
-                rates[index_of(t.spec.direction)] += t.bytes.rate;
+                rates[slot_of(t.spec.direction)] += t.bytes.rate;
             }
         }
         const StoreRates now{engine_.now(), s, Bandwidth::bits_per_second(rates[0]),
@@ -401,7 +401,7 @@ void StoreService::share_bytes() {
     }
     for (Transfer* each : sharing) {
         const TransferSpec& spec = each->spec;
-        const std::size_t d = index_of(spec.direction);
+        const std::size_t d = slot_of(spec.direction);
         const Bandwidth most = spec.direction == Direction::read ? stores_[spec.store].supply.read
                                                                  : stores_[spec.store].supply.write;
         shares.add(

@@ -11,11 +11,11 @@ namespace railyard {
 
 namespace {
 
-enum Demand { custom, resnet50, unet3d, cosmoflow, llm_text };
+enum DataKind { custom, resnet50, unet3d, cosmoflow, llm_text };
 
 // The section as read, before it is known to make sense.
 struct DataKeys {
-    Demand demand = custom;
+    DataKind demand = custom;
     DataSource source{};
     SampleFormat format{};
     CachePolicy policy{};

@@ -18,7 +18,7 @@ constexpr double plain_kernels = 16;  // of a dense layer in 16 bits, multiplica
 
 // The end of a layer's forward pass, which its backward pass needs nothing of: the last product, whose input
 // is needed and whose output is not, the collective behind it and the sum with the residual.
-struct Ending {
+struct LayerEnd {
     double multiplications = 0;
     double elementwise = 0;
     double tensor = 0;
@@ -214,7 +214,7 @@ void expert_collectives(const TransformerModel& m, const ParallelPlan& p, Commun
 }
 
 void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
-                          LayerKind kind, LayerWork& out, Ending& ending) {
+                          LayerKind kind, LayerWork& out, LayerEnd& ending) {
     const Gpu& gpu = groups.node().gpu;
     const bool experts = kind.experts();
     const double tokens = p.rank_tokens();
@@ -388,7 +388,7 @@ double accumulation_seconds(const TransformerModel& m, const ParallelPlan& p, co
 
 // `again`: multiplications of the parts that are computed again.
 void recompute(const ParallelPlan& p, const Gpu& gpu, bool experts, double again,
-               const Ending& ending, LayerWork& out) {
+               const LayerEnd& ending, LayerWork& out) {
     if (p.recompute == Recompute::full) {
         // Entering a layer again restores its random state, which lets the queue of kernels run dry.
         out.recompute = out.forward;
@@ -450,8 +450,8 @@ LayerWork layer_work(const TransformerModel& m, const ParallelPlan& p, Communica
     if (kind.mixer == Mixer::attention) attention_seconds(m, p, gpu, out);
     if (kind.mixer == Mixer::state) state_seconds(m.state, p, gpu, out);
     // A sum reads two activations and writes one.
-    Ending ending{sum.last,
-                  memory_seconds(gpu, 3 * activation_element_bytes * p.rank_tokens() * width)};
+    LayerEnd ending{sum.last,
+                    memory_seconds(gpu, 3 * activation_element_bytes * p.rank_tokens() * width)};
     collectives_of_layer(m, p, groups, kind, out, ending);
     // A GPU that finishes a layer before the framework has launched the next one waits for it.
     // Its launch time is that of a plain layer; one with more kernels takes as much longer. Where launches

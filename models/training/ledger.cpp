@@ -4,13 +4,13 @@ namespace railyard {
 
 namespace {
 
-struct Row {
+struct CategoryRow {
     std::string_view name;
     std::string_view doc;
     std::string_view goodput_name;
 };
 
-constexpr std::array<Row, category_count> rows{{
+constexpr std::array<CategoryRow, category_count> rows{{
     {"productive", "computing steps that were kept", "PRODUCTIVE"},
     {"exposed_communication", "waiting for collectives, kept steps", "PRODUCTIVE"},
     {"pipeline_bubble", "stages without a microbatch, kept steps", "PRODUCTIVE"},
@@ -43,7 +43,7 @@ constexpr std::array<Row, category_count> rows{{
     {"contention", "other jobs' traffic on the same links, kept steps", "PRODUCTIVE"},
 }};
 
-const Row& row(Category category) {
+const CategoryRow& row(Category category) {
     return rows[static_cast<std::size_t>(category)];
 }
 

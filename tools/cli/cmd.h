@@ -48,7 +48,8 @@ struct Verb {
     VerbRun* run;
     const char* doc;  // one line, for --help
 };
-// Those of this program, in the order in which --help prints them.
-std::span<const Verb> verbs();
+// All of a program: finds the verb of those that the program has, in the order in which --help prints them, and runs it;
+// errors become words. The exit code.
+int command_line(std::span<const Verb> verbs, int argc, char** argv);
 
 }  // namespace railyard

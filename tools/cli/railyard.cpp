@@ -2,13 +2,9 @@
 
 #include "tools/cli/cmd.h"
 
-namespace railyard {
-
-std::span<const Verb> verbs() {
-#define RAILYARD_VERB(name, doc) {#name, cmd_##name, doc},
-    static constexpr Verb all[] = {RAILYARD_VERBS(RAILYARD_VERB)};
+int main(int argc, char** argv) {
+#define RAILYARD_VERB(name, doc) {#name, railyard::cmd_##name, doc},
+    static constexpr railyard::Verb all[] = {RAILYARD_VERBS(RAILYARD_VERB)};
 #undef RAILYARD_VERB
-    return all;
+    return railyard::command_line(all, argc, argv);
 }
-
-}  // namespace railyard

@@ -2,11 +2,7 @@
 
 #include "tools/cli/cmd.h"
 
-namespace railyard {
-
-std::span<const Verb> verbs() {
-    static constexpr Verb run[] = {{"run", cmd_run, "simulate a scenario"}};
-    return run;
+int main(int argc, char** argv) {
+    static constexpr railyard::Verb run[] = {{"run", railyard::cmd_run, "simulate a scenario"}};
+    return railyard::command_line(run, argc, argv);
 }
-
-}  // namespace railyard

@@ -5,7 +5,7 @@
 
 #include "tools/cli/run_text.h"
 #include "tools/cli/terminal.h"
-#include "tools/program/csv_table.h"
+#include "tools/program/csv_field.h"
 
 namespace railyard {
 

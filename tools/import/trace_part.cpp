@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "tools/import/text_file.h"
-#include "tools/program/csv_table.h"
+#include "tools/program/csv_field.h"
 
 namespace railyard {
 

@@ -43,6 +43,6 @@ set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "python3-pandas")  # the Python module needs it
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME librailyard-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libfmt-dev, libcsv-dev, libeigen3-dev, libprotobuf-dev")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libfmt-dev, libcsv-dev, libprotobuf-dev")
 set(CPACK_STRIP_FILES ON)
 include(CPack)

@@ -188,17 +188,6 @@ CsvTable read_csv_table(const std::string& path) {
     return table;
 }
 
-std::string csv_field(std::string_view text) {
-    std::string shown = visible(text);
-    if (shown.find_first_of(",\"\r\n") == std::string::npos) return shown;
-    std::string out = "\"";
-    for (const char c : shown) {
-        if (c == '"') out += '"';
-        out += c == '\n' || c == '\r' ? ' ' : c;  // readers go line by line
-    }
-    return out + '"';
-}
-
 void each_row(const CsvTable& table, std::vector<Diagnostic>& unused,
               const std::function<void(const Fields&)>& use) {
     for (std::size_t i = 0; i < table.rows.size(); ++i) {

@@ -58,9 +58,6 @@ struct CsvTable {
 // there are columns.
 CsvTable read_csv_table(const std::string& path);
 
-// A field as a CSV has it: visible, and in quotes where it has to be.
-std::string csv_field(std::string_view text);
-
 // Hands each row to `use`. One for which that throws RowError joins `unused`, with its place in the file.
 void each_row(const CsvTable& table, std::vector<Diagnostic>& unused,
               const std::function<void(const Fields&)>& use);

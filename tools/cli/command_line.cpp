@@ -20,20 +20,20 @@ namespace railyard {
 
 namespace {
 
-std::string help() {
+std::string help(std::span<const Verb> verbs) {
     std::string out =
         "usage: railyard VERB [arguments]\n\nTries a GPU training cluster in simulation.\n\n";
-    for (const Verb& verb : verbs()) out += fmt::format("  {:11} {}\n", verb.name, verb.doc);
+    for (const Verb& verb : verbs) out += fmt::format("  {:11} {}\n", verb.name, verb.doc);
     out +=
         "  bench       speed against rivals (through tools/railyard, which builds it)\n"
         "\n'railyard VERB --help' says more. 'railyard --version' prints the version.\n";
     return out;
 }
 
-int dispatch(const std::vector<std::string>& arguments) {
+int dispatch(std::span<const Verb> verbs, const std::vector<std::string>& arguments) {
     if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" ||
         arguments[0] == "help") {
-        fmt::print("{}", help());
+        fmt::print("{}", help(verbs));
         return arguments.empty() ? exit_user_error : exit_ok;
     }
     if (arguments[0] == "--version") {
@@ -46,21 +46,18 @@ int dispatch(const std::vector<std::string>& arguments) {
             "is built when it is first run",
             "tools/railyard bench, in the folder of railyard's sources");
     }
-    const Verb& verb = named(verbs(), arguments[0], fmt::format("unknown verb '{}'", arguments[0]));
+    const Verb& verb = named(verbs, arguments[0], fmt::format("unknown verb '{}'", arguments[0]));
     return verb.run({arguments.begin() + 1, arguments.end()});
 }
 
 }  // namespace
 
-}  // namespace railyard
-
-int main(int argc, char** argv) {
-    using namespace railyard;
+int command_line(std::span<const Verb> verbs, int argc, char** argv) {
     hear_interrupts();
     std::signal(SIGPIPE, SIG_DFL);
     std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is a full disk, not a crash
     try {
-        const int code = dispatch({argv + 1, argv + argc});
+        const int code = dispatch(verbs, {argv + 1, argv + argc});
         if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
             throw ScenarioError(
                 fmt::format("can't write to standard output: {}", std::strerror(errno)));
@@ -94,3 +91,5 @@ int main(int argc, char** argv) {
     }
     return exit_user_error;
 }
+
+}  // namespace railyard
