@@ -48,7 +48,7 @@ struct Verb {
     VerbRun* run;
     const char* doc;  // one line, for --help
 };
-// All of a program: finds the verb of those that the program has, in the order in which --help prints them, and runs it;
+// All of a program: finds the verb among its own, in the order in which --help prints them, and runs it;
 // errors become words. The exit code.
 int command_line(std::span<const Verb> verbs, int argc, char** argv);
 
