@@ -9,11 +9,13 @@ ROOT="$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." && pwd)"
 BUILD_PACKAGES=(cmake ninja-build g++ ccache libboost-dev libboost-program-options-dev
   libtomlplusplus-dev libfmt-dev librandom123-dev libsqlite3-dev nlohmann-json3-dev libcsv-dev
   libprotobuf-dev protobuf-compiler libeigen3-dev libyaml-dev libmuparser-dev libpugixml-dev zlib1g-dev)
-# What its tests need besides: the framework, a second compiler with its sanitizers and fuzzer, readers of results, a browser
-# for the report, what executes notebooks, and the real Slurm that sweeps are sent to.
-TEST_PACKAGES=(doctest-dev clang libclang-rt-14-dev sqlite3 python3 git
+# What its tests need besides: the framework, readers of results, a browser for the report, what executes notebooks, and the
+# real Slurm that sweeps are sent to.
+TEST_PACKAGES=(doctest-dev sqlite3 python3 git
   python3-jsonschema chromium python3-pandas python3-matplotlib python3-nbconvert python3-ipykernel
   slurm-wlm munge)
+# A second compiler with its sanitizers and fuzzer.
+SECOND_COMPILER_PACKAGES=(clang libclang-rt-14-dev)
 # What packages are made with, and the clean root that they are tried in.
 PACKAGE_PACKAGES=(help2man dpkg-dev file fakeroot mmdebstrap)
 # Rivals that the benchmarks run against; never in the product.
