@@ -1,6 +1,7 @@
 #pragma once
 // The door of the fabric: networks, routes, flows that share links, and packets.
 
+#include "models/fabric/fair_window.h"
 #include "models/fabric/flow_level.h"
 #include "models/fabric/headroom.h"
 #include "models/fabric/materials.h"

@@ -9,6 +9,10 @@
 
 namespace railyard {
 
+// ---- all of it, but for what is tried beside the run ----
+
+void print_result(const Scenario& scenario, const CampaignResult& result);
+
 // ---- power ----
 
 // What an entry of CampaignResult::energy is called: a ledger category, or "network" or "storage".
