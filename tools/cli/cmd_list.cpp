@@ -182,7 +182,8 @@ int cmd_list(const std::vector<std::string>& arguments) {
         list_entries(catalogue, what[0]);
         return exit_ok;
     }
-    const std::string name = what.size() == 2 ? what[1] : "";
+    std::string name = what.size() == 2 ? what[1] : "";
+    if (what[0] == "software") name = software_id(name);  // as job.software has it, too
     if (std::ranges::find(names, name) == names.end()) {
         const bool single = names == std::vector<std::string>{""};
         throw ScenarioError(
