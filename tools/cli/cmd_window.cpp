@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <memory>
 #include <optional>
 #include <set>
 
@@ -108,7 +110,7 @@ struct ArmResult {
 };
 
 ArmResult run_arm(const std::string& path, std::vector<std::string> settings, const Arm& arm,
-                  const std::string& label) {
+                  const std::string& label, bool json) {
     settings.insert(settings.end(), arm.settings.begin(), arm.settings.end());
     Loaded loaded(path, settings, label);
     const Scenario& s = loaded.scenario;
@@ -121,7 +123,7 @@ ArmResult run_arm(const std::string& path, std::vector<std::string> settings, co
         if (r.ending == WindowEnding::cancelled) return out;
         out.complaints.push_back(complaint(s, window, r));
         std::ranges::move(arm_rows(arm.name, s, window, r), std::back_inserter(out.rows));
-        windows.push_back(window_json(s, window, r));
+        if (json) windows.push_back(window_json(s, window, r));
     }
     std::ranges::move(unread_overrides(s), std::back_inserter(out.warnings));
     out.json = {{"arm", arm.name}, {"settings", arm.settings}, {"windows", std::move(windows)}};
@@ -135,7 +137,7 @@ int run_arms(const std::string& path, const std::vector<std::string>& settings,
     std::vector<ArmResult> results(arms.size());
     parallel_for(arms.size(), threads, &interrupted(), [&](std::size_t i) {
         results[i] = run_arm(path, settings, arms[i],
-                             fmt::format("arm {} of {}: flows", i + 1, arms.size()));
+                             fmt::format("arm {} of {}: flows", i + 1, arms.size()), json);
     });
     Table table = arms_table();
     Json rows = Json::array();
@@ -145,7 +147,7 @@ int run_arms(const std::string& path, const std::vector<std::string>& settings,
     for (ArmResult& arm : results) {
         if (!arm.complete) {
             code = exit_interrupted;
-            break;
+            continue;
         }
         title = arm.title;
         print_new_warnings(arm.warnings, printed);

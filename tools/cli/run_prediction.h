@@ -6,8 +6,8 @@
 
 #include "models/campaign/campaign.h"
 #include "tools/study/prediction.h"
-#include "tools/study/verdict_estimates.h"
 #include "tools/study/trials.h"
+#include "tools/study/verdict_estimates.h"
 
 namespace railyard {
 
