@@ -94,6 +94,20 @@ def case_verify_units_parts_and_words_that_say_no(program, folder):
     equal("8,192", expected, str(run(seq="8,192")[0][0]["simulated"]))
     check(str(run(overlap="tp dp")[0][0]["simulated"]) != expected, "tp is hidden")
     equal("no tp", expected, str(run(overlap="dp no tp")[0][0]["simulated"]))
+    for denied in ("dp without pp or tp", "dp tp=false", "dp; no tp_comm_overlap", "dp, tp: off"):
+        equal(denied, expected, str(run(overlap=denied)[0][0]["simulated"]))
+    small = {"hidden": 1024, "ffn_hidden": 4096, "heads": 16, "seq": 1024}  # of which the CPU's launches are most
+    launched = str(run(**small)[0][0]["simulated"])
+    graphs = str(run(**small, notes="CUDA graphs")[0][0]["simulated"])
+    check(graphs != launched, "graphs save launches")
+    for said in ("CUDA graphs disabled", "no full-iteration CUDA graphs", "not compiled, no CUDA graph"):
+        equal(said, launched, str(run(**small, notes=said)[0][0]["simulated"]))
+    other = str(run(**small, notes="no flash attention 3, CUDA graphs")[0][0]["simulated"])
+    equal("another word is denied", graphs, other)
+    named = str(run(case="nemo 25.02")[0][0]["simulated"])
+    check(named != str(run(case="Megatron-Core run")[0][0]["simulated"]), "a stack of its own")
+    equal("a release in the notes", named,
+          str(run(case="Megatron-Core run", notes="container nemo:25.02")[0][0]["simulated"]))
     equal("not LoRA", expected, str(run(case="not_LoRA_full")[0][0]["simulated"]))
     equal("1.0 %", "1.0", str(run(metric="mfu", value="1.0", unit="%")[0][0]["published"]))
     for changes, why in (({"unit": "tokens/s"}, "the unit is not one of this metric"),

@@ -23,6 +23,23 @@ std::string number_text(double value) {
     return fmt::format("{:.15g}", value);
 }
 
+bool has_word(const std::string& text, const std::string& word) {
+    const std::string small = lower_case(text);
+    const std::string sought = lower_case(word);
+    const char* before =
+        "(?:^|[^a-z0-9])(?:no|not|non|none|nothing|without|w/o)[ _-]+(?:any |full[ -](?:[a-z]+ )?)?"
+        "(?:[a-z0-9_-]+(?:/| n?or ))*[a-z0-9_-]*$";
+    const char* after = "^[a-z0-9_]*(?: |=|: ?)(?:false|off|none|disabled)(?![a-z0-9])";
+    for (std::size_t at = small.find(sought); at != std::string::npos;
+         at = small.find(sought, at + 1)) {
+        if (find_pattern(small.substr(0, at), before).empty() &&
+            find_pattern(small.substr(at + sought.size()), after).empty()) {
+            return true;
+        }
+    }
+    return false;
+}
+
 std::optional<Releases::Named> Releases::named(const std::string& text) const {
     const Found found = find_pattern(lower_case(text), pattern.c_str());
     std::string release;
@@ -52,9 +69,19 @@ const std::string* Words::value(const Columns& row) const {
             longest = named->length;
             best = named->value;
         }
-        if (best != nullptr) return best;
+        if (best != nullptr) return refined(best, row);
     }
     return otherwise ? &*otherwise : nullptr;
+}
+
+const std::string* Words::refined(const std::string* word, const Columns& row) const {
+    for (const std::string& column : columns) {
+        for (const Releases& series : releases) {
+            if (std::ranges::find(series.refines, *word) == series.refines.end()) continue;
+            if (const auto named = series.named(row.text(column))) return named->value;
+        }
+    }
+    return word;
 }
 
 std::string Words::setting(const Columns& row) const {
@@ -330,6 +357,10 @@ std::vector<Releases> DescriptionReader::read_releases(Section& words) {
                      "A regular expression over small letters, whose groups, one after the other, "
                      "are the release: a number",
                      {.required = true});
+        section.read("refines", series.refines,
+                     "What words say that leave the release open: one that any column names stands "
+                     "for it",
+                     {.otherwise = "none"});
         for (const auto& [first, value] :
              read_word_values(section, "from", "What the key is from a release on, by release")) {
             try {

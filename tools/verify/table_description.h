@@ -115,10 +115,9 @@ struct KeyTemplate {
     }
 };
 
-// Whether a text has the word somewhere, in small or capital letters.
-inline bool has_word(const std::string& text, const std::string& word) {
-    return mentions(lower_case(text), lower_case(word));
-}
+// Whether a text has the word somewhere, in small or capital letters, and does not deny it there: "no word",
+// "without that or word", "word=false", "words off".
+bool has_word(const std::string& text, const std::string& word);
 
 // Which rows something is for: all, unless it says more.
 struct RowTest {
@@ -144,6 +143,7 @@ struct RowTest {
 
 // Releases of a series, of which a text names one: "nemo_25.09" is 2509.
 struct Releases {
+    std::vector<std::string> refines;  // values of words that leave the release open
     std::string pattern;  // its groups, one after the other, are the release; over small letters
     std::vector<std::pair<double, std::string>> from;  // what the key is from each on
 
@@ -156,7 +156,8 @@ struct Releases {
 };
 
 // What the words of a row's texts decide, a key or a column: of the first of the columns that has any, the
-// longest; a release is as long as what the text has of it. With separators each piece of the first column's
+// longest; a release is as long as what the text has of it, and stands for a word that leaves it open, whatever
+// the column. With separators each piece of the first column's
 // text is a word, as a regular expression, and the key is a list of what they say; what says nothing of it is
 // an empty text.
 struct Words {
@@ -177,6 +178,8 @@ struct Words {
     const std::string* value(const Columns& row) const;
 
   private:
+    // Of a release that a column names and that makes `word` exact; else `word`.
+    const std::string* refined(const std::string* word, const Columns& row) const;
     // Hands what each piece says to `use`, and gives those that are no word.
     std::vector<std::string> each_piece(
         const Columns& row, const std::function<void(const std::string& said)>& use) const;
