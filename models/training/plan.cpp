@@ -387,7 +387,7 @@ StageMemory stage_memory(const TransformerModel& m, const ParallelPlan& p,
         const auto trained = [&](double each, bool shared) {
             return held(each, shared) + each * out.params.vision / (shared ? shards : 1);
         };
-        out.gradients = trained(gradient_bytes(p, bytes), p.zero >= 2);
+        out.gradients = trained(gradient_bytes(p, bytes), p.scatters_each_pass());
         out.optimizer = trained(bytes.optimizer, p.zero >= 1);
     }
     if (p.zero >= 3) {
@@ -466,7 +466,7 @@ std::vector<MemoryUse> memory_per_gpu(const TransformerModel& m, const ParallelP
                 p.zero >= 3)},
         {"gradients", use.gradients,
          shared(gradient_bytes(p, bytes), use.params.vision, gradient_bytes(p, bytes),
-                p.zero >= 2)},
+                p.scatters_each_pass())},
         {"optimizer state", use.optimizer,
          shared(bytes.optimizer, use.params.vision, bytes.optimizer, p.zero >= 1)},
     };

@@ -448,7 +448,7 @@ void PlanReader::read_execution() {
     const KeyRules as_software{.otherwise = "as job.software does"};
     parallel_.read("zero", zero_,
                    "ZeRO stage: 1 shares optimizer state over the data-parallel ranks, "
-                   "2 gradients too, 3 weights too (FSDP)",
+                   "2 gradients too (without pipeline stages), 3 weights too (FSDP)",
                    {.bound = Bound::non_negative});
     parallel_.read(
         "flat_parameters", p_.flat_parameters,
@@ -515,6 +515,11 @@ void PlanReader::settle() {
     if (zero_ > 3)
         parallel_.error("zero", fmt::format("expected a stage from 0 to 3, found {}", zero_));
     p_.zero = static_cast<int>(std::min<std::int64_t>(zero_, 3));
+    if (p_.zero == 2 && p_.pipeline > 1) {
+        parallel_.warning("zero",
+                          "2 is as 1 with pipeline stages: gradients are added up whole, "
+                          "and leave once a step");
+    }
     p_.precision = static_cast<Precision>(precision_);
     if (p_.precision == Precision::fp8) p_.precision = fp8_;
     if (context_.model.experts > 0) {

@@ -83,7 +83,10 @@ struct RowRun {
     std::string name = {};
     std::string software = {};  // that ran it, where the description or the row says so
     std::vector<Expected> expected = {};
+    std::size_t opened = 0;  // keys that are left open, by the table or by what holds for this row
     std::vector<std::size_t> variants = {};
+    std::vector<std::size_t> otherwise =
+        {};  // where none of these fits: likewise, whether it does or not
     std::optional<std::size_t> base = {};
 };
 
@@ -136,7 +139,8 @@ class TableRuns {
   private:
     void add(std::size_t number);
     void add_collective(const RowRun& run);
-    void add_variants(RowRun& run, std::vector<std::string> chosen, std::size_t open);
+    void add_variants(RowRun& run, const std::vector<const Open*>& open,
+                      std::vector<std::string> chosen);
     std::size_t variant(std::vector<std::string> settings, bool must_run);
     void add_sums(Columns& columns, std::size_t number) const;
     void run_variants();
@@ -156,6 +160,8 @@ class TableRuns {
     void warn_of_columns();
     void pass_over(const RowRun& row, const std::string& column, const std::string& piece);
     ScenarioError no_such_value(const std::string& name) const;
+    std::size_t metric(const std::string& name) const;
+    std::optional<std::size_t> fastest(const std::vector<std::size_t>& variants) const;
 
     const CsvTable& table_;
     const Description& d_;
@@ -221,7 +227,13 @@ void TableRuns::add(std::size_t number) {
             run.software = setting.substr(stack.size(), setting.size() - stack.size() - 1);
         }
     }
-    add_variants(run, settings, 0);
+    std::vector<const Open*> open;
+    for (const Open& each : d_.open) open.push_back(&each);
+    for (const Change* change : changes) {
+        for (const Open& each : change->open) open.push_back(&each);
+    }
+    run.opened = open.size();
+    add_variants(run, open, settings);
     if (!d_.base.empty()) {
         for (const KeyTemplate& key : d_.base) settings.push_back(key.setting(columns));
         run.base = variant(std::move(settings), false);
@@ -339,16 +351,19 @@ Position TableRuns::place(const RowRun& run, const std::string& column) const {
     return table_.places[run.row][own ? found - table_.columns.begin() : 0];
 }
 
-void TableRuns::add_variants(RowRun& run, std::vector<std::string> chosen, std::size_t open) {
-    if (open == d_.open.size()) {
+void TableRuns::add_variants(RowRun& run, const std::vector<const Open*>& open,
+                             std::vector<std::string> chosen) {
+    if (open.empty()) {
         // What a table leaves open was chosen so that it fits; what it prints did run.
-        run.variants.push_back(variant(std::move(chosen), !d_.open.empty()));
+        const bool own = d_.open.size() < run.opened;
+        run.variants.push_back(variant(chosen, run.opened > 0));
+        if (own) run.otherwise.push_back(variant(std::move(chosen), false));
         return;
     }
-    for (const std::string& value : d_.open[open].values) {
+    for (const std::string& value : open[0]->values) {
         std::vector<std::string> with = chosen;
-        with.push_back(d_.open[open].key + "=" + value);
-        add_variants(run, std::move(with), open + 1);
+        with.push_back(open[0]->key + "=" + value);
+        add_variants(run, {open.begin() + 1, open.end()}, std::move(with));
     }
 }
 
@@ -364,8 +379,8 @@ void TableRuns::run_variants() {
         }
     }
     std::set<std::string> names;
-    if (!d_.open.empty()) names.insert("step_time");
     for (const RowRun& row : rows_) {
+        if (row.opened > 0) names.insert("step_time");
         for (const Expected& e : row.expected) {
             for (std::string name : e.simulated.names()) {
                 if (row.columns.has(name)) continue;
@@ -468,25 +483,29 @@ double TableRuns::of_store(StoreFigure figure, std::size_t variant) const {
     return figure(s.store().limits({}), s.job.nodes).bytes_per_second();
 }
 
+std::size_t TableRuns::metric(const std::string& name) const {
+    const auto found = std::ranges::find(metrics_, name);
+    if (found == metrics_.end()) throw no_such_value(name);
+    return static_cast<std::size_t>(found - metrics_.begin());
+}
+
+// Of variants the possible one with the shortest step.
+std::optional<std::size_t> TableRuns::fastest(const std::vector<std::size_t>& variants) const {
+    std::optional<std::size_t> best;
+    const auto step = [&](std::size_t i) { return trials_[i]->summary(metric("step_time")).mean; };
+    for (const std::size_t i : variants) {
+        if (trials_[i]->possible() && (!best || step(i) < step(*best))) best = i;
+    }
+    return best;
+}
+
 void TableRuns::finish(const RowRun& row) {
-    const auto metric = [&](const std::string& name) {
-        const auto found = std::ranges::find(metrics_, name);
-        if (found == metrics_.end()) throw no_such_value(name);
-        return static_cast<std::size_t>(found - metrics_.begin());
-    };
     const Trial* const base = row.base ? &*trials_[*row.base] : nullptr;
     if (base != nullptr && !base->possible()) return refuse(row, *base);
-    const Trial* best = nullptr;
-    std::size_t chosen = 0;
-    for (const std::size_t i : row.variants) {
-        const Trial& trial = *trials_[i];
-        if (!trial.possible()) continue;
-        const auto step = [&](const Trial& t) { return t.summary(metric("step_time")).mean; };
-        if (best != nullptr && step(trial) >= step(*best)) continue;
-        best = &trial;
-        chosen = i;
-    }
-    if (best == nullptr) return refuse(row, *trials_[row.variants[0]]);
+    std::optional<std::size_t> chosen = fastest(row.variants);
+    if (!chosen) chosen = fastest(row.otherwise);
+    if (!chosen) return refuse(row, *trials_[row.variants[0]]);
+    const Trial* const best = &*trials_[*chosen];
     for (const auto& [e, simulated] : row.expected) {
         VerifiedRow out = expected(row, *e);
         const std::vector<std::string>& read = simulated.names();
@@ -509,7 +528,7 @@ void TableRuns::finish(const RowRun& row) {
             if (base != nullptr && name.starts_with(of_base)) {
                 return value(*row.base, name.substr(of_base.size()));
             }
-            return value(chosen, name);
+            return value(*chosen, name);
         });
         // A mean of replicas by itself has intervals, which a limit is not asked to be in.
         const bool alone = e->as == Published::figure && simulated.names().size() == 1 &&

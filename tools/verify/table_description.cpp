@@ -155,7 +155,7 @@ class DescriptionReader {
     void read_sums();
     void read_columns();
     void read_changes();
-    void read_open();
+    void read_open(Section& section, const char* doc, std::vector<Open>& out);
     void read_nccl_tests();
     std::vector<std::pair<std::string, std::string>> read_word_values(Section& section,
                                                                       const char* key,
@@ -295,13 +295,11 @@ void DescriptionReader::read_expectation(Section& section) {
 }
 
 // A list of any values, which no read() of a section takes.
-void DescriptionReader::read_open() {
-    const Value* open = top_.open_table("open",
-                                        "Keys that the table does not print, each with values: of "
-                                        "these the fastest step that is possible");
+void DescriptionReader::read_open(Section& section, const char* doc, std::vector<Open>& out) {
+    const Value* open = section.open_table("open", doc);
     if (open == nullptr) return;
     for (const auto& [key, value] : open->members) {
-        const std::string path = top_.path("open") + "." + key;
+        const std::string path = section.path("open") + "." + key;
         check_key(value, path, key);
         Open each{key, {}};
         for (const Value& item : value.items) each.values.push_back(toml_text(item));
@@ -309,7 +307,7 @@ void DescriptionReader::read_open() {
             values_.error(value.at, path,
                           fmt::format("expected a list of values, found {}", value.describe()));
         }
-        out_.open.push_back(std::move(each));
+        out.push_back(std::move(each));
     }
 }
 
@@ -467,6 +465,10 @@ void DescriptionReader::read_changes() {
         Change change;
         change.rows = read_test(section, true);
         read_keys(section, "set", "As table.set, and instead of it", change.set);
+        read_open(section,
+                  "Keys that these rows leave open, each with values: of these the fastest step "
+                  "that fits, or the last where none does, since the run did",
+                  change.open);
         section.read("skip", change.skip, "Nothing here can say what these rows say");
         section.read("refuse", change.refuse,
                      "These rows are not expressed, and named with this reason",
@@ -520,7 +522,11 @@ void DescriptionReader::read() {
         "a published ratio is over",
         out_.base);
     read_changes();
-    read_open();
+    read_open(
+        top_,
+        "Keys that the table does not print, each with values: of these the fastest step that "
+        "is possible",
+        out_.open);
     read_nccl_tests();
     for (Section& section :
          top_.sections("expect", "What the program is held to, each a [[table.expect]]")) {

@@ -211,18 +211,19 @@ struct Sum {
     RowTest rows;
 };
 
-struct Change {
-    RowTest rows;
-    std::vector<KeyTemplate> set;
-    bool skip = false;
-    std::string refuse;  // why such rows are not expressed
-    std::string remark;  // what is wrong with such rows, which run all the same
-};
-
 // The fastest of these values that is possible.
 struct Open {
     std::string key;
     std::vector<std::string> values;  // TOML
+};
+
+struct Change {
+    RowTest rows;
+    std::vector<KeyTemplate> set;
+    std::vector<Open> open;
+    bool skip = false;
+    std::string refuse;  // why such rows are not expressed
+    std::string remark;  // what is wrong with such rows, which run all the same
 };
 
 struct Expectation {
