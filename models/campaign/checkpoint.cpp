@@ -369,11 +369,11 @@ void CheckpointJoin::settle_tier(Section& section, TierSpec& tier,
 void CheckpointJoin::check_room(Section& section, const TierSpec& tier, Bytes copy, Bytes capacity,
                                 const std::string& of) const {
     if (capacity == Bytes{}) return;
-    const double fits = std::floor(static_cast<double>(capacity.count()) /
-                                   static_cast<double>(std::max<std::int64_t>(1, copy.count())));
-    if (static_cast<double>(tier.keep) <= fits) return;
+    const double fits =
+        std::floor(real(capacity.count()) / real(std::max<std::int64_t>(1, copy.count())));
+    if (real(tier.keep) <= fits) return;
     constexpr double day = 86400;
-    const double full = fits * seconds(time_per_checkpoint()) * static_cast<double>(taken_) / day;
+    const double full = fits * seconds(time_per_checkpoint()) * real(taken_) / day;
     const char* key = section.has("keep_for")    ? "keep_for"
                       : &section == &checkpoint_ ? "size"
                                                  : "keep";
@@ -470,7 +470,7 @@ void CheckpointJoin::share_network_with_steps() {
 void CheckpointJoin::warn_of_late_copies(Duration interval) {
     for (std::size_t i = 1; i < c().tiers.size(); ++i) {
         const TierSpec& tier = c().tiers[i];
-        interval = from_seconds(seconds(interval) * static_cast<double>(tier.every));
+        interval = from_seconds(seconds(interval) * real(tier.every));
         const Duration copy = time_alone(tier, s_);
         if (copy <= interval) continue;
         const std::string place = word_of(place_names, tier.place);

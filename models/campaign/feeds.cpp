@@ -31,7 +31,7 @@ Breakers::Breakers(CampaignEngine& engine, Renewals::Target& target, std::size_t
                              std::max(least, 1 + spec.tolerance * stream.normal())};
         const std::int64_t behind = std::min(spec.nodes, nodes - first);
         const Breaker breaker(spec.curve, trips_at);
-        const PowerProfile most = highest.times(static_cast<double>(behind));
+        const PowerProfile most = highest.times(real(behind));
         const bool could = breaker.until_trip(breaker.load(most)).has_value();
         if (could) watched_.push_back({number, behind, breaker});
     }
@@ -114,7 +114,7 @@ Feeds::Feeds(CampaignEngine& engine, Renewals::Target& target, const PowerSpec& 
              const PowerProfile& highest, std::uint64_t seed, std::uint64_t replica)
     : power_(power),
       loops_(loops),
-      parts_per_node_(static_cast<double>(parts_per_node)),
+      parts_per_node_(real(parts_per_node)),
       breaker_of_node_(static_cast<std::size_t>(nodes)),
       loop_of_node_(static_cast<std::size_t>(nodes)) {
     if (power.breaker) {
@@ -142,7 +142,7 @@ Feeds::Feeds(CampaignEngine& engine, Renewals::Target& target, const PowerSpec& 
 }
 
 double Feeds::nodes_of(const Running& job, const NodeShare& share) const {
-    return static_cast<double>(share.gpus * job.parts) / parts_per_node_;
+    return real(share.gpus * job.parts) / parts_per_node_;
 }
 
 void Feeds::set(JobIndex job, const JobDraw& draw, const Allocation& gpus, std::int64_t parts) {
@@ -194,7 +194,7 @@ void Feeds::renew(const Touched& touched) {
 // Each job's nodes swing together, and no job knows of another's steps.
 Breaker::Load Feeds::load_of(std::size_t watched) {
     const Watts idle = power_.node.at(Activity::idle);
-    double beside = static_cast<double>(breakers_->nodes(watched)) * idle.value;
+    double beside = real(breakers_->nodes(watched)) * idle.value;
     std::vector<PowerProfile> swinging;
     for (const auto& [job, nodes] : behind_[watched]) {
         const PowerProfile& step = *running_.at(job).draw.node;
@@ -221,7 +221,7 @@ Watts Feeds::gpu_mean(std::int64_t loop) const {
             over_idle += nodes_of(running, share) * (running.draw.gpu_mean.value - idle.value);
         }
     }
-    return {idle.value + over_idle / static_cast<double>(loops_.nodes(loop).size())};
+    return {idle.value + over_idle / real(loops_.nodes(loop).size())};
 }
 
 FeedCounts Feeds::counts() const {

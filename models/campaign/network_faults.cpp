@@ -155,8 +155,7 @@ void add_causes_of(const Optics& optics, bool endpoint, Catalogue& catalogue, Sc
     const auto end_job = [&](const char* what, Rate rate, Remedy remedy, Duration repair_time) {
         FailureCause of;
         of.name = fmt::format("{}_{}", whose, what);
-        of.rate_per_node = {rate.per_second *
-                            static_cast<double>(s.networks[0].topology.nics_per_node())};
+        of.rate_per_node = {rate.per_second * real(s.networks[0].topology.nics_per_node())};
         of.remedy = remedy;
         of.repair_time = repair_time;
         of.detection =

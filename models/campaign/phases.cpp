@@ -476,8 +476,8 @@ void add_use(const Scenario& s, const std::vector<ReplicaResult>& parts, MetricL
             RY_CHECK(found != nullptr);
             return found->value;
         };
-        const auto held = static_cast<double>(ledger.total() - ledger.booked(Category::spare) -
-                                              ledger.booked(Category::repair));
+        const auto held =
+            real(ledger.total() - ledger.booked(Category::spare) - ledger.booked(Category::repair));
         const double had = held * 1e-9 * as.node.gpu.bf16_dense.per_second;
         flops += value("mfu") * had;
         peak += had + seconds(s.phases[k].stop) * as.peak_flops();

@@ -16,8 +16,8 @@ Watts PowerReader::at_meter(Watts nodes) const {
 
 // When each GPU that may compute draws so much: those of all nodes, or of the one job's.
 Watts PowerReader::draw_at(Watts gpu) const {
-    const auto nodes = static_cast<double>(s_.nodes.nodes);
-    const auto computing = s_.world ? nodes : static_cast<double>(s_.job.nodes);
+    const auto nodes = real(s_.nodes.nodes);
+    const auto computing = s_.world ? nodes : real(s_.job.nodes);
     return at_meter({computing * p_.node.at(gpu.value).value +
                      (nodes - computing) * p_.node.at(Activity::idle).value});
 }

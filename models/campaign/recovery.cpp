@@ -23,7 +23,7 @@ void read_smaller_jobs(Section& recovery, std::int64_t replicas_min, Scenario& s
             const ParallelPlan smaller = with_replicas(plan, data);
             const bool fits =
                 memory_bytes_per_gpu(s.model, smaller, s.parameter_bytes, s.node.gpu) <=
-                static_cast<double>(s.node.gpu.usable_memory.count());
+                real(s.node.gpu.usable_memory.count());
             const bool splits = data % plan.expert == 0 && data * plan.context % plan.shards() == 0;
             const bool whole_nodes = smaller.gpus() % s.job.gpus_per_node == 0;
             if (!whole_nodes || !fits || (!splits && (plan.expert > 1 || plan.shard_ranks > 0))) {

@@ -798,11 +798,11 @@ bool Scenario::counts_work() const {
 }
 
 double Scenario::gpu_seconds(Duration simulated) const {
-    if (phases.empty()) return static_cast<double>(gpus()) * seconds(simulated);
+    if (phases.empty()) return real(gpus()) * seconds(simulated);
     double out = 0;
     for (const ScenarioPhase& phase : phases) {
         const Duration there = std::min(simulated, phase.until) - phase.from;
-        out += static_cast<double>(phase.as->gpus()) * std::max(0.0, seconds(there));
+        out += real(phase.as->gpus()) * std::max(0.0, seconds(there));
     }
     return out;
 }

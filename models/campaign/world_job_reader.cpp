@@ -423,8 +423,8 @@ void WorldJobReader::save_as(Section& section, const std::shared_ptr<Scenario>& 
     if (!section.ok()) return;
     check_host_memory(section, catalogue_, job);
     constexpr double never_s = 1e9;
-    kind.checkpoint_interval = from_seconds(std::min(
-        never_s, seconds(job.job.step.duration()) * static_cast<double>(c.interval_steps)));
+    kind.checkpoint_interval =
+        from_seconds(std::min(never_s, seconds(job.job.step.duration()) * real(c.interval_steps)));
     if (steps) kind.checkpoint_steps = c.interval_steps;
     kind.checkpoint_training = c.interval_training;
     kind.by_wall_clock = c.interval_wall > Duration{};

@@ -50,7 +50,7 @@ class Round {
 double pairs_in(std::span<const GpuGroup> groups) {
     double pairs = 0;
     for (const GpuGroup& group : groups) {
-        pairs += static_cast<double>(group.size()) * static_cast<double>(group.size());
+        pairs += real(group.size()) * real(group.size());
     }
     return pairs;
 }
@@ -230,7 +230,7 @@ void GpuNetwork::add_ring(const GpuGroup& group, Streams& streams) {
             }
             connect({gpu[count - 1], gpu_near(next, nic(next)), nic(part)}, streams.usages);
         }
-        streams.close(first, static_cast<double>(rings), hops_);
+        streams.close(first, real(rings), hops_);
     }
 }
 
@@ -259,7 +259,7 @@ void GpuNetwork::add_double_tree(const GpuGroup& group, Streams& streams) {
             connect({below, above, nic(child), 1, t}, streams.usages);
             connect({above, below, nic(parent), 1, t}, streams.usages);
         }
-        streams.close(first, static_cast<double>(trees), hops_);
+        streams.close(first, real(trees), hops_);
     }
 }
 
@@ -293,7 +293,7 @@ bool GpuNetwork::add_switch_trees(const GpuGroup& group, Streams& streams) {
             if (closer_) {
                 for (const VertexId nic : nics) hops_.push_back({nic, nic, 1, tree.number});
             }
-            streams.close(first, static_cast<double>(rails * trees.size()), hops_);
+            streams.close(first, real(rails * trees.size()), hops_);
         }
     }
     return true;
@@ -392,7 +392,7 @@ void GpuNetwork::note_latency(std::span<const Usage> route) {
 
 void GpuNetwork::take_latencies(GroupRate& out) {
     const Picoseconds longest = std::exchange(longest_, {});
-    const auto in_seconds = [](Picoseconds p) { return static_cast<double>(p.count()) * 1e-12; };
+    const auto in_seconds = [](Picoseconds p) { return real(p.count()) * 1e-12; };
     out.far_hop_s = in_seconds(std::exchange(far_, {}));
     out.far_share = std::exchange(far_share_, 0);
     router_->forget_loads();
@@ -648,9 +648,9 @@ double pat_bytes_per_s(GpuNetwork& network, const GpuGroups& groups) {
             network.send({name, [&] { return rounds_of(groups.list(), distance); }});
         // In each rank's binomial tree, the ranks that hand its part on so far.
         const std::size_t parts = (ranks - distance - 1) / (2 * distance) + 1;
-        seconds += static_cast<double>(parts) / round.bytes_per_s;
+        seconds += real(parts) / round.bytes_per_s;
     }
-    return static_cast<double>(ranks - 1) / seconds;
+    return real(ranks - 1) / seconds;
 }
 
 }  // namespace railyard

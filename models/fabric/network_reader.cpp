@@ -280,7 +280,7 @@ void NetworkReader::warn_of_shape(Section& section, const ClusterNetwork& networ
         warn_of_keys(section, {"spine_oversubscription", "core"},
                      "has no effect: two tiers are enough");
     }
-    const double built = static_cast<double>(down) / static_cast<double>(up);
+    const double built = real(down) / real(up);
     constexpr double close = 0.95;
     if (section.has("oversubscription") && built < close * spec.oversubscription) {
         section.warning("oversubscription",
@@ -394,7 +394,7 @@ void NetworkReader::read_planes(Section& section, TopologySpec& s) const {
     }
     // A port has an equal part of the NIC's lanes.
     const auto port = [&](std::int64_t planes) {
-        return line_rate_text(s.nic_bandwidth * (1.0 / static_cast<double>(planes)));
+        return line_rate_text(s.nic_bandwidth * (1.0 / real(planes)));
     };
     std::int64_t fewer = s.planes;
     while (ports % fewer != 0) --fewer;

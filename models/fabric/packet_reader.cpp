@@ -59,9 +59,9 @@ void warn_of_far_sites(Section& network, const Topology& topology, Bytes vl_buff
         const Picoseconds back =
             topology.links()[l].latency + topology.links()[reverse_link(l)].latency;
         const Bandwidth line = topology.line_rate(l);
-        const auto bits = static_cast<double>(vl_buffer.count()) * 8;
-        const double full_s = bits / static_cast<double>(line.bits_per_second());
-        const double round_s = static_cast<double>(back.count()) * 1e-12;
+        const auto bits = real(vl_buffer.count()) * 8;
+        const double full_s = bits / real(line.bits_per_second());
+        const double round_s = real(back.count()) * 1e-12;
         if (full_s >= round_s) return;
         const double km = topology.spec().site_distance.value / 1000;
         const double others_s = round_s - 2 * km * 1000 * topology.spec().propagation_s_per_m;
@@ -642,8 +642,8 @@ void PacketReader::resolve_ecn(Catalogue& catalogue, PacketProfile& p) {
     }
     if (kmin_) {
         rule.per_25_gbit = false;
-        rule.kmin_bytes = static_cast<double>(kmin_->count());
-        rule.kmax_bytes = static_cast<double>(kmax_->count());
+        rule.kmin_bytes = real(kmin_->count());
+        rule.kmax_bytes = real(kmax_->count());
         if (*kmin_ > *kmax_) {
             ecn_->error("kmin",
                         fmt::format("{} is above kmax, {}", to_text(*kmin_), to_text(*kmax_)),

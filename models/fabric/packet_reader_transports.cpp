@@ -110,8 +110,8 @@ void PacketReader::resolve_cct(Catalogue& catalogue, PacketProfile& p) {
     constexpr std::int64_t steps = 16;
     EcnRule marks;
     marks.kmin_bytes = marks.kmax_bytes =
-        static_cast<double>(p.vl_buffer.count() * (steps - setting("threshold")) / steps);
-    marks.pmax = marks.beyond = 1.0 / static_cast<double>(1 + setting("marking_rate"));
+        real(p.vl_buffer.count() * (steps - setting("threshold")) / steps);
+    marks.pmax = marks.beyond = 1.0 / real(1 + setting("marking_rate"));
     p.ecn = marks;
     p.spec.cnp_interval = {};
     for (std::size_t c = 1; c < p.spec.classes.size(); ++c) p.spec.classes[c].ecn = true;
@@ -130,7 +130,7 @@ void PacketReader::resolve_queue_step(Catalogue& catalogue, PacketProfile& p) {
     } else if (kind_ == NetworkKind::ultra_ethernet) {
         p.spec.queue_step_bytes =
             std::llround(catalogue.number("adaptive_routing", "", "queue_step") *
-                         static_cast<double>(p.spec.lossy_queue_bytes));
+                         real(p.spec.lossy_queue_bytes));
     }
 }
 
@@ -221,7 +221,7 @@ void PacketReader::resolve_efa(Catalogue& catalogue, const Topology& topology, P
     PacketSpec& spec = p.spec;
     const Bandwidth line = topology.line_rate(topology.up_links(0)[0]);
     const Picoseconds round_trip = unloaded_round_trip(topology, spec);
-    const auto round_trip_ps = static_cast<double>(round_trip.count());
+    const auto round_trip_ps = real(round_trip.count());
     spec.entropy.choice = transport_->has("entropy") ? entropy_ : "bitmap";
     spec.entropy.values = static_cast<std::uint32_t>(
         entropy_values_.value_or(std::llround(catalogue.number("efa", "", "paths"))));

@@ -277,7 +277,7 @@ double bisection_bytes_per_s(const Topology& topology) {
         reverse[forward] = backward;
         reverse[backward] = forward;
     }
-    return static_cast<double>(boost::push_relabel_max_flow(graph, source, sink));
+    return real(boost::push_relabel_max_flow(graph, source, sink));
 }
 
 }  // namespace railyard

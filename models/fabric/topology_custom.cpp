@@ -198,7 +198,7 @@ void CustomReader::check_ports() {
                 used += t_.links()[l].bytes_per_s / model.port_bandwidth.bytes_per_second();
             }
         }
-        if (used > static_cast<double>(model.ports)) {
+        if (used > real(model.ports)) {
             switches_[i].error(
                 "", fmt::format("{} has {} cables worth {:.4g} ports of {}; {} has {}", names_[i],
                                 t_.ports_used(v), used, line_rate_text(model.port_bandwidth),

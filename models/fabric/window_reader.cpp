@@ -78,8 +78,8 @@ void check_gaps(Section& top, const WindowSpec& spec, const WindowContext& conte
         if (!cct) continue;
         Section congestion =
             top.section("fabric").section(network.name.c_str()).section("congestion");
-        const auto places = static_cast<double>(cct->limit);
-        const double recovery = places * static_cast<double>(cct->timer.count()) * 1e-12;
+        const auto places = real(cct->limit);
+        const double recovery = places * real(cct->timer.count()) * 1e-12;
         if (recovery > seconds(spec.time_max)) {
             congestion.warning(
                 "cct_timer",
@@ -93,14 +93,14 @@ void check_gaps(Section& top, const WindowSpec& spec, const WindowContext& conte
         for (const TrafficSpec& t : spec.traffic) {
             if (t.kind != WindowTraffic::incast || network_of(t, context) != &network) continue;
             const std::int64_t senders = flows_of(t, network, context);
-            if (static_cast<double>(senders) <= slowest) continue;
+            if (real(senders) <= slowest) continue;
             congestion.warning(
                 "cct_limit",
                 fmt::format("an incast of {} queue pairs has {:.3g} of a link for each; the "
                             "table's last place, {}, leaves each {:.3g}: credits hold the rest",
-                            senders, 1 / static_cast<double>(senders), cct->limit, 1 / slowest),
+                            senders, 1 / real(senders), cct->limit, 1 / slowest),
                 fmt::format("cct_limit = {}",
-                            std::llround(std::ceil(static_cast<double>(senders - 1) / cct->gap))));
+                            std::llround(std::ceil(real(senders - 1) / cct->gap))));
         }
     }
 }

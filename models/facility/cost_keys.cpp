@@ -55,7 +55,7 @@ double read_tariff(Section& cost) {
             sum += hours.factor - 1;
         }
     }
-    return sum / static_cast<double>(day);
+    return sum / real(day);
 }
 
 Tenancy read_tenancy(Section& cost) {

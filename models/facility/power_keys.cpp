@@ -164,7 +164,7 @@ void PowerKeysReader::read_breaker(Section& breaker) {
                  {.bound = Bound::positive, .otherwise = "from the catalogue"});
     if (!breaker.present() || !breaker.ok()) return;
     p_.breaker = spec;
-    const Watts idle{static_cast<double>(spec.nodes) * p_.node.at(Activity::idle).value};
+    const Watts idle{real(spec.nodes) * p_.node.at(Activity::idle).value};
     if (idle > spec.rating) {
         breaker.error("rating",
                       fmt::format("{} nodes draw {} while they are idle: {} trips before any job "
@@ -204,7 +204,7 @@ void PowerKeysReader::check_supplies(Section& power) {
     const NodePower& node = p_.node;
     if (node.supplies == 0 || node.supply_rating.value == 0) return;
     const Watts need = p_.node.design();
-    const double left = static_cast<double>(node.supplies_needed) * node.supply_rating.value;
+    const double left = real(node.supplies_needed) * node.supply_rating.value;
     p_.supplies_load = left > 0 ? need.value / left : 0;
     if (need.value <= left) return;
     const std::int64_t redundant = node.supplies - node.supplies_needed;
@@ -213,11 +213,10 @@ void PowerKeysReader::check_supplies(Section& power) {
         "a node draws up to {} ({}); its {} supplies of {} give {}{}", to_text(need),
         node.rated.value > node.full().value ? "its rating" : parts_text(node), node.supplies,
         to_text(node.supply_rating), to_text(Watts{left}),
-        redundant > 0
-            ? fmt::format(
-                  " when {} of them {} lost, {} together", redundant, redundant == 1 ? "is" : "are",
-                  to_text(Watts{static_cast<double>(node.supplies) * node.supply_rating.value}))
-            : std::string());
+        redundant > 0 ? fmt::format(" when {} of them {} lost, {} together", redundant,
+                                    redundant == 1 ? "is" : "are",
+                                    to_text(Watts{real(node.supplies) * node.supply_rating.value}))
+                      : std::string());
     const std::string help = fmt::format(
         "{:g} of them carry it, {:g} with one to lose; a DGX H100 has 6 of 3.3 kW, "
         "needs 4 and can lose 2",
@@ -234,7 +233,7 @@ void PowerKeysReader::check_racks(Section& facility) {
     if (!p_.facility_given) return;
     const Cooling& cooling = p_.cooling;
     const std::string& name = word_of(cooling_names, cooling.kind);
-    const Watts rack{static_cast<double>(p_.nodes_per_rack) * p_.node.design().value};
+    const Watts rack{real(p_.nodes_per_rack) * p_.node.design().value};
     if (rack > cooling.rack_power_max) {
         facility.error(
             "cooling",

@@ -39,7 +39,7 @@ void read_steps(Section& section, Quote& quote) {
         read_range(each, price);
         each.finish();
         if (!from) continue;
-        price.from = static_cast<double>(*from);
+        price.from = real(*from);
         if (price.from <= quote.steps.back().from) {
             each.error("from",
                        fmt::format("volume steps out of order: {} comes after {:g}", *from,
@@ -260,7 +260,7 @@ void QuoteBook::keep(CostPlan& plan, const Quote& quote, const std::vector<doubl
     double weights = 0;
     const auto years = static_cast<std::size_t>(std::ceil(plan.years));
     for (std::size_t k = 0; k < years; ++k) {
-        const double begun = static_cast<double>(k);
+        const double begun = real(k);
         const double part = std::min(1.0, plan.years - begun);
         const double weight = part * worth_of_year(plan, begun + part);
         paid += weight * by_year[std::min(k, by_year.size() - 1)];
@@ -305,7 +305,7 @@ void QuoteBook::apply(CostPlan& plan, const std::vector<std::string>& set_by_han
             }
             continue;
         }
-        if (quote.available && quantity > static_cast<double>(*quote.available)) {
+        if (quote.available && quantity > real(*quote.available)) {
             sections_[i].error("available",
                                fmt::format("{} can be had at the price {}, and {:g} are needed",
                                            *quote.available, quote.of, quantity),

@@ -34,8 +34,8 @@ class RateKeys {
     }
     Rate per_node(Section& section, std::int64_t parts, std::int64_t job_nodes) const {
         if (given_ != 1) report_count(section);
-        const double nodes = static_cast<double>(std::max<std::int64_t>(1, job_nodes));
-        if (per_part_) return {per_part_->per_second * static_cast<double>(parts)};
+        const double nodes = real(std::max<std::int64_t>(1, job_nodes));
+        if (per_part_) return {per_part_->per_second * real(parts)};
         if (per_node_) return *per_node_;
         return {per_job().value_or(Rate{}).per_second / nodes};
     }

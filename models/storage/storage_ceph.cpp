@@ -36,7 +36,7 @@ std::unique_ptr<StorageSystem> build_ceph(Section& storage, Section& own, Catalo
     }
     std::int64_t mds = c.integer("storage", name, "mds");
     own.read("mds", mds, "Metadata servers of CephFS at work", {.bound = Bound::count});
-    design.calls.all_at(c.rate("storage", name, "mds_rate").per_second * static_cast<double>(mds));
+    design.calls.all_at(c.rate("storage", name, "mds_rate").per_second * real(mds));
     design.calls.create_latency = c.time("storage", name, "write_latency");
     design.calls.open_latency = design.calls.first_byte = c.time("storage", name, "read_latency");
     spec.failover = c.time("storage", name, "failover_time");

@@ -22,21 +22,20 @@ class MemoryStore : public StorageSystem {
     MemoryStore(const StoreDesign& design, const Spec& spec) : d_(design), s_(spec) {}
 
     StoreLimits limits(const StoreState& state) const override {
-        const auto n = static_cast<double>(d_.servers);
-        const double up = std::max(0.0, n - static_cast<double>(state.servers_down));
+        const auto n = real(d_.servers);
+        const double up = std::max(0.0, n - real(state.servers_down));
         StoreLimits out;
         static_cast<StoreCalls&>(out) = d_.calls;
         out.read = {{"memory", s_.read * up}};
-        out.write = {{"memory", s_.write * (up / static_cast<double>(written()))}};
+        out.write = {{"memory", s_.write * (up / real(written()))}};
         out.client_read = s_.read;
         out.client_write = s_.write;
         if (peers()) {
             const Bandwidth nics = d_.site.node_nics;
             out.read.push_back({"node NICs", nics * up});
-            out.write.push_back({"node NICs", nics * (up / static_cast<double>(written()))});
+            out.write.push_back({"node NICs", nics * (up / real(written()))});
             out.client_read = std::min(s_.read, d_.client_read);
-            out.client_write =
-                std::min(s_.write, d_.client_write * (1.0 / static_cast<double>(written())));
+            out.client_write = std::min(s_.write, d_.client_write * (1.0 / real(written())));
         }
         out.file_read = out.client_read;
         out.file_write = out.client_write;
@@ -64,7 +63,7 @@ class MemoryStore : public StorageSystem {
         p.servers_lost_max = peers() ? s_.copies - 1 : 0;
         p.servers_hold_data = true;
         p.waits_for_server = !peers();
-        p.lost_with_group = 1 / static_cast<double>(d_.servers);
+        p.lost_with_group = 1 / real(d_.servers);
         return p;
     }
 

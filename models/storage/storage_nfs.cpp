@@ -38,7 +38,7 @@ class NfsStore : public StorageSystem {
         p.servers_lost_max = s_.pair ? 1 : 0;
         p.waits_for_server = !s_.pair;
         if (s_.pair) p.failover = s_.failover;
-        p.lost_with_group = 1 / static_cast<double>(s_.groups.count);
+        p.lost_with_group = 1 / real(s_.groups.count);
         return p;
     }
 

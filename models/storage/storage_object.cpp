@@ -23,7 +23,7 @@ struct ObjectParts {
 
     // One connection moves part after part, each after its first byte's latency.
     Bandwidth connection() const {
-        const double bytes = static_cast<double>(size.count());
+        const double bytes = real(size.count());
         const double time = seconds(first_byte) + bytes / stream.bytes_per_second();
         return Bandwidth::bits_per_second(std::llround(8 * bytes / time));
     }
@@ -79,7 +79,7 @@ class S3Store : public StorageSystem {
 
   private:
     Bandwidth requests(double per_s) const {
-        return Bandwidth::bits_per_second(8) * (per_s * static_cast<double>(s_.parts.size.count()));
+        return Bandwidth::bits_per_second(8) * (per_s * real(s_.parts.size.count()));
     }
 
     StoreDesign d_;
@@ -144,10 +144,8 @@ std::unique_ptr<StorageSystem> build_s3(Section&, Section& own, Catalogue& c, St
     std::int64_t prefixes = 1;
     own.read("prefixes", prefixes, "Prefixes that the keys are spread over (s3)",
              {.bound = Bound::count});
-    spec.puts_per_s =
-        c.rate("storage", name, "put_rate_per_prefix").per_second * static_cast<double>(prefixes);
-    spec.gets_per_s =
-        c.rate("storage", name, "get_rate_per_prefix").per_second * static_cast<double>(prefixes);
+    spec.puts_per_s = c.rate("storage", name, "put_rate_per_prefix").per_second * real(prefixes);
+    spec.gets_per_s = c.rate("storage", name, "get_rate_per_prefix").per_second * real(prefixes);
     spec.prices.write_part = spec.prices.read_part = spec.parts.size;
     spec.prices.per_write_request = c.price("storage", name, "put_price") / 1000;
     spec.prices.per_read_request = c.price("storage", name, "get_price") / 1000;
@@ -175,7 +173,7 @@ std::unique_ptr<StorageSystem> build_object(Section& storage, Section& own, Cata
             fmt::format("{} = {} or more", storage.path("servers"), spec.data + spec.parity));
     }
     design.calls.all_at(c.rate("storage", name, "request_rate_per_server").per_second *
-                        static_cast<double>(design.servers));
+                        real(design.servers));
     design.calls.create_latency = design.calls.first_byte = parts.first_byte;
     spec.failover = c.time("storage", name, "failover_time");
     spec.rebuild = c.bandwidth("storage", name, "recovery_bandwidth_per_server");

@@ -34,13 +34,10 @@ class VastStore : public StorageSystem {
     VastStore(const StoreDesign& design, const Spec& spec) : d_(design), s_(spec) {}
 
     StoreLimits limits(const StoreState& state) const override {
-        const double cnodes =
-            static_cast<double>(std::max<std::int64_t>(0, d_.servers - state.servers_down));
-        const auto all = static_cast<double>(s_.boxes);
-        const double boxes =
-            static_cast<double>(std::max<std::int64_t>(0, s_.boxes - state.boxes_down));
-        const double lost = 1 - boxes / all +
-                            static_cast<double>(state.drives_down) / static_cast<double>(drives());
+        const double cnodes = real(std::max<std::int64_t>(0, d_.servers - state.servers_down));
+        const auto all = real(s_.boxes);
+        const double boxes = real(std::max<std::int64_t>(0, s_.boxes - state.boxes_down));
+        const double lost = 1 - boxes / all + real(state.drives_down) / real(drives());
         const double reads = 1 + lost * std::max(0.0, reads_per_lost() - 1);
 
         StoreLimits out = sound_limits(d_);
@@ -55,7 +52,7 @@ class VastStore : public StorageSystem {
         out.drain = drain(boxes);
         if (state.rebuilds > 0) {
             std::vector<Ceiling> left = {out.read.back()};
-            take(left, rebuild() * (static_cast<double>(state.rebuilds) * reads_per_lost()));
+            take(left, rebuild() * (real(state.rebuilds) * reads_per_lost()));
             out.read.back() = left.front();
         }
         if (state.write_buffer_full) out.write.push_back({"write buffer's drain", out.drain});
@@ -69,7 +66,7 @@ class VastStore : public StorageSystem {
 
     StoreCapacity capacity() const override {
         const Bytes raw = d_.drives.capacity * drives();
-        return {raw, share_of(raw, static_cast<double>(s_.data) / stripe()),
+        return {raw, share_of(raw, real(s_.data) / stripe()),
                 fmt::format("raw x {}/{}", s_.data, s_.data + s_.parity)};
     }
 
@@ -91,17 +88,16 @@ class VastStore : public StorageSystem {
     }
 
   private:
-    double stripe() const { return static_cast<double>(s_.data + s_.parity); }
+    double stripe() const { return real(s_.data + s_.parity); }
     std::int64_t drives() const { return s_.boxes * d_.drives.count; }
     double reads_per_lost() const { return s_.reconstruction * stripe(); }
     Bandwidth rebuild() const {
-        const double bytes_per_s =
-            static_cast<double>(d_.drives.capacity.count()) / seconds(s_.rebuild_time);
+        const double bytes_per_s = real(d_.drives.capacity.count()) / seconds(s_.rebuild_time);
         return Bandwidth::bits_per_second(std::llround(8 * bytes_per_s));
     }
 
     Bandwidth drain(double boxes) const {
-        return s_.box_drain * (boxes * static_cast<double>(s_.data) / stripe());
+        return s_.box_drain * (boxes * real(s_.data) / stripe());
     }
 
     StoreDesign d_;
@@ -188,7 +184,7 @@ std::unique_ptr<StorageSystem> build_vast(Section& storage, Section& own, Catalo
     read_rates(own, c, name, spec);
     // RAID 6 over the boxes, where there are enough of them; else each write is there twice.
     const bool raid = spec.boxes >= c.integer("storage", name, "write_buffer_raid_min_dboxes");
-    const auto boxes = static_cast<double>(spec.boxes);
+    const auto boxes = real(spec.boxes);
     spec.buffer_written = raid ? boxes / (boxes - 2) : 2;
     spec.reconstruction = c.number("storage", name, "reconstruction_read_fraction");
     spec.metadata_per_s = c.rate("storage", name, "metadata_rate_per_cnode").per_second;

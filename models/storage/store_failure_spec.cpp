@@ -80,7 +80,7 @@ void StoreFailureReader::read_part(Section& section, StoreFailureSpec::Part& out
     }
     out.rate = rate ? *rate : catalogue_.rate("infrastructure", keys.entry, "annual_failure_rate");
     constexpr double per_second_max = 1;
-    const double per_second = out.rate.per_second * static_cast<double>(count(part));
+    const double per_second = out.rate.per_second * real(count(part));
     if (per_second > per_second_max) {
         section.error(keys.rate,
                       fmt::format("the store's {} {}s would fail {:.3g} times a second",

@@ -273,8 +273,8 @@ void StoreFailures::go_on(Group& group, StorePart last) {
 // ---- what clients feel ----
 
 double StoreFailures::unserved_by_servers() const {
-    const auto all = static_cast<double>(protection_.servers);
-    if (protection_.waits_for_server) return static_cast<double>(state_.servers_down) / all;
+    const auto all = real(protection_.servers);
+    if (protection_.waits_for_server) return real(state_.servers_down) / all;
     const std::int64_t set =
         protection_.failover_servers > 0 ? protection_.failover_servers : protection_.servers;
     double unserved = 0;
@@ -289,7 +289,7 @@ double StoreFailures::unserved_by_servers() const {
         // Servers that hold data are gone for good only as far as their drives have not been rebuilt.
         const bool too_many = down > protection_.servers_lost_max &&
                               (!protection_.servers_hold_data || groups_.empty());
-        unserved += static_cast<double>(too_many ? end - first : failing_over);
+        unserved += real(too_many ? end - first : failing_over);
     }
     return unserved / all;
 }
@@ -299,7 +299,7 @@ void StoreFailures::tell() {
     for (const Group& group : groups_)
         unserved += group.drives.unreadable() * protection_.lost_with_group;
     if (state_.boxes_down > protection_.boxes_lost_max) {
-        unserved += static_cast<double>(state_.boxes_down) / static_cast<double>(protection_.boxes);
+        unserved += real(state_.boxes_down) / real(protection_.boxes);
     }
     const bool was_out = unserved_ > 0;
     unserved_ = listener_.stands_still(state_) ? 1 : std::min(1.0, unserved);

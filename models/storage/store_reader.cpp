@@ -275,9 +275,8 @@ StoreSetup StoreReader::build(const std::vector<ClusterNetwork>& networks) {
         built.server_write = built.server_read;
     }
     constexpr double bytes_max = 9e18;
-    const double drives =
-        static_cast<double>(built.drives.count) * static_cast<double>(built.servers);
-    if (drives * static_cast<double>(built.drives.capacity.count()) > bytes_max) {
+    const double drives = real(built.drives.count) * real(built.servers);
+    if (drives * real(built.drives.capacity.count()) > bytes_max) {
         storage_.error("servers", fmt::format("{:.3g} drives of {} hold more than 9 EB", drives,
                                               to_text(built.drives.capacity)));
         storage_.finish();
@@ -310,7 +309,7 @@ StoreSetup StoreReader::build(const std::vector<ClusterNetwork>& networks) {
     const Bytes net = store.system->capacity().net;
     if (net < Bytes::of(INT64_MAX)) store.capacity = net;
     server_write_ = built.server_write.value_or(least(store.limits.write).bandwidth *
-                                                (1.0 / static_cast<double>(built.servers)));
+                                                (1.0 / real(built.servers)));
     return store;
 }
 

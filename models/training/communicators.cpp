@@ -62,7 +62,7 @@ const Communicator& Communicators::of(Collective collective, std::int64_t stride
         measure(*network_, {name, [&] { return groups(stride, ranks); }}, collective, c);
     }
     if (nics > 0) {
-        const double part = static_cast<double>(nics) / static_cast<double>(node_.nics);
+        const double part = real(nics) / real(node_.nics);
         c.nominal_network *= part;
         c = c.with_network_slowed(1 / part);
         for (LinkLoads::Load& load : c.loads.links) load.flows *= part;

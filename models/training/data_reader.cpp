@@ -174,29 +174,28 @@ DataDemand demand_of(const DataKeys& k, Catalogue& c, const DataContext& context
     d.batch = k.batch;
     if (k.demand == llm_text) {
         d.batch = 1;
-        d.sample_bytes = static_cast<double>(context.tokens_per_step) *
+        d.sample_bytes = real(context.tokens_per_step) *
                          c.number("loader_demand", "llm_text", "bytes_per_token") /
-                         static_cast<double>(context.nodes * context.gpus_per_node);
+                         real(context.nodes * context.gpus_per_node);
     } else if (k.demand != custom) {
         const std::string entry = word_of(data_demand_names, k.demand) + "_h100";
-        d.sample_bytes = static_cast<double>(c.data("loader_demand", entry, "sample_size").count());
+        d.sample_bytes = real(c.data("loader_demand", entry, "sample_size").count());
         if (c.has("loader_demand", entry, "sample_stdev")) {
-            d.sample_stdev =
-                static_cast<double>(c.data("loader_demand", entry, "sample_stdev").count());
+            d.sample_stdev = real(c.data("loader_demand", entry, "sample_stdev").count());
         }
         if (!batch_given) d.batch = c.integer("loader_demand", entry, "batch");
     }
-    if (k.sample_size) d.sample_bytes = static_cast<double>(k.sample_size->count());
-    if (k.sample_stdev) d.sample_stdev = static_cast<double>(k.sample_stdev->count());
+    if (k.sample_size) d.sample_bytes = real(k.sample_size->count());
+    if (k.sample_stdev) d.sample_stdev = real(k.sample_stdev->count());
     return d;
 }
 
 // A worker's buffer of samples holds no more than it reads in an epoch.
 std::int64_t shuffle_buffer_of(const DataKeys& k, const DataContext& context, double sample_bytes) {
     if (!k.dataset) return k.shuffle_buffer;
-    const auto workers = static_cast<double>(k.workers * context.nodes * context.gpus_per_node);
-    const double own = static_cast<double>(k.dataset->count()) / sample_bytes / workers;
-    return static_cast<std::int64_t>(std::min(static_cast<double>(k.shuffle_buffer), own));
+    const auto workers = real(k.workers * context.nodes * context.gpus_per_node);
+    const double own = real(k.dataset->count()) / sample_bytes / workers;
+    return static_cast<std::int64_t>(std::min(real(k.shuffle_buffer), own));
 }
 
 LoaderSpec loader_of(const DataKeys& k, Catalogue& c) {
@@ -246,13 +245,13 @@ void add_caches(DataLoading& out, const DataKeys& k, Catalogue& c, const DataCon
         out.supply.local_share = 1;
     }
     if (!k.dataset) return;
-    out.dataset_bytes = static_cast<double>(k.dataset->count());
+    out.dataset_bytes = real(k.dataset->count());
     const Bytes reach = read_by_a_node(k, context);
     // What an epoch reads of these.
-    const double part = out.dataset_bytes / static_cast<double>(context.nodes * reach.count());
+    const double part = out.dataset_bytes / real(context.nodes * reach.count());
     const auto hit_rate = [&](CachePolicy policy, Bytes cache) {
-        return epoch_hit_rate(policy, static_cast<double>(cache.count()),
-                              static_cast<double>(reach.count()), std::min(1.0, part));
+        return epoch_hit_rate(policy, real(cache.count()), real(reach.count()),
+                              std::min(1.0, part));
     };
     out.page_cache = std::min(k.page_cache, reach);
     out.supply.memory_share = hit_rate(CachePolicy::lru, k.page_cache);

@@ -112,7 +112,7 @@ void check_images(const TransformerModel& m, const ParallelPlan& p, Problems& ou
                        valid_divisors(vision.heads)});
     }
     const double tokens = p.images * vision.tokens();
-    if (tokens <= static_cast<double>(p.sequence_length)) return;
+    if (tokens <= real(p.sequence_length)) return;
     out.push_back({"images",
                    fmt::format("{:g} images of {:g} tokens each are more than a sequence's {}",
                                p.images, vision.tokens(), p.sequence_length),
@@ -200,8 +200,7 @@ std::int64_t nearest_interleave(const TransformerModel& m, const ParallelPlan& p
          ++each.interleave) {
         Problems wrong;
         check_interleave(m, each, wrong);
-        const double away = std::abs(
-            std::log(static_cast<double>(each.interleave) / static_cast<double>(p.interleave)));
+        const double away = std::abs(std::log(real(each.interleave) / real(p.interleave)));
         if (!wrong.empty() || away >= least) continue;
         least = away;
         nearest = each.interleave;

@@ -223,7 +223,7 @@ void Helps::split_further() {
 
 void check_memory(Section& parallel, const Planned& s) {
     const double needed = total_bytes(s.spec.memory);
-    const double capacity = static_cast<double>(s.node.gpu.usable_memory.count());
+    const double capacity = real(s.node.gpu.usable_memory.count());
     if (needed <= capacity) return;
     std::string split;
     for (const MemoryUse& use : s.spec.memory) {
@@ -542,8 +542,7 @@ void PlanReader::check() {
         p_.interleave = nearest_interleave(context_.model, p_);
     }
     if (values_.perturbed() && context_.model.vision.layers > 0) {
-        p_.images = std::min(
-            p_.images, static_cast<double>(p_.sequence_length) / context_.model.vision.tokens());
+        p_.images = std::min(p_.images, real(p_.sequence_length) / context_.model.vision.tokens());
     }
     // 'plan' models the step of the same plan.
     const bool told = context_.must_run && !context_.instead;

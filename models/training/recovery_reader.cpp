@@ -44,7 +44,7 @@ namespace {
 // Set up in order, groups wait for each other once: the time grows with the ranks, not with their square.
 Duration communicators_set_up(Catalogue& c, std::int64_t gpus) {
     const char* measured = "nccl_init_2048_tuned";
-    const double share = static_cast<double>(gpus) / c.number("restart", measured, "gpus");
+    const double share = real(gpus) / c.number("restart", measured, "gpus");
     return from_seconds(seconds(c.time("restart", measured, "time")) * share);
 }
 

@@ -50,8 +50,7 @@ State& SavedStates::begin(std::int64_t steps, Instant now) {
     state.bytes = spec_.size;
     if (!whole) {
         state.base = last_;
-        state.bytes = Bytes::of(
-            std::llround(static_cast<double>(spec_.size.count()) * spec_.changed_fraction));
+        state.bytes = Bytes::of(std::llround(real(spec_.size.count()) * spec_.changed_fraction));
     }
     last_ = state.number;
     state.begun = now;

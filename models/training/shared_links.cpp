@@ -24,7 +24,7 @@ class DriftingPhases {
           blame_(slowdown_.size(), std::vector<double>(jobs_.size())) {
         double states = 1;
         for (std::size_t j = 0; j < jobs_.size(); ++j) {
-            states *= static_cast<double>(ways(j));
+            states *= real(ways(j));
         }
         if (states > states_max) {
             sample();
@@ -160,7 +160,7 @@ class DriftingPhases {
                   .before = {},
                   .rate = std::vector<double>(states * n),
                   .out = std::vector<double>(states),
-                  .chance = std::vector<double>(states, 1.0 / static_cast<double>(states)),
+                  .chance = std::vector<double>(states, 1.0 / real(states)),
                   .is_idle = {}};
         for (std::size_t s = 0; s < states; ++s) {
             Moment& moment = out.moments[s];
@@ -229,7 +229,7 @@ class DriftingPhases {
         for (std::size_t j = 0; j < jobs_.size(); ++j) {
             RandomStream stream(0, j, "phases of jobs that share links");
             for (std::size_t i = 0; i < samples; ++i) {
-                place[j].push_back((static_cast<double>(i) + 0.5) / samples);
+                place[j].push_back((real(i) + 0.5) / samples);
             }
             stream.shuffle(place[j]);
         }

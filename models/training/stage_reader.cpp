@@ -103,17 +103,17 @@ StageLevel level_of(std::int64_t batch, std::int64_t sequence_length) {
 
 // Each level ends with the first step that reaches its share of the stage's length.
 void set_steps(const StageLength& length, std::vector<StageLevel>& levels) {
-    const auto count = static_cast<double>(levels.size());
+    const auto count = real(levels.size());
     double tokens = 0;
     std::int64_t steps = 0;
     for (std::size_t i = 0; i < levels.size(); ++i) {
-        const double share = static_cast<double>(i + 1) / count;
+        const double share = real(i + 1) / count;
         StageLevel& level = levels[i];
-        const auto each = static_cast<double>(level.tokens);
+        const auto each = real(level.tokens);
         if (length.tokens) {
             level.steps = static_cast<std::int64_t>(
                 std::max(0.0, std::ceil((*length.tokens * share - tokens) / each)));
-            tokens += each * static_cast<double>(level.steps);
+            tokens += each * real(level.steps);
         } else if (length.steps) {
             const auto levels_left = static_cast<std::int64_t>(levels.size() - i);
             level.steps = ceil_div(*length.steps - steps, levels_left);
