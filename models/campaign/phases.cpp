@@ -75,9 +75,9 @@ std::vector<Section> phase_sections(Section& top) {
 PhaseSpec read_phase(Section& phase) {
     PhaseSpec out;
     phase.read("at", out.day, "The day from which on it is, as \"2027-03-01\"",
-               {.required = true, .otherwise = "required"});
+               {.otherwise = "required", .required = true});
     phase.read("stop", out.stop, "How long the job stands still first, with nothing switched on",
-               {.bound = Bound::non_negative});
+               {Bound::non_negative});
     const Value* set =
         phase.open_table("set", "Keys that are others from then on, as { \"cluster.nodes\" = 64 }");
     if (set != nullptr) out.set = *set;

@@ -348,23 +348,21 @@ void ScenarioReader::warn_of_layout() {
 void ScenarioReader::read_run() {
     Section run = top_.section("run");
     std::int64_t seed = 1;
-    run.read("seed", seed, "Seed of every random stream", {.bound = Bound::non_negative});
+    run.read("seed", seed, "Seed of every random stream", {Bound::non_negative});
     s_.seed = static_cast<std::uint64_t>(seed);
     s_.replicas = 30;
     run.read("replicas", s_.replicas,
-             "Independent repetitions, which differ by random numbers only",
-             {.bound = Bound::count});
+             "Independent repetitions, which differ by random numbers only", {Bound::count});
     std::optional<Duration> duration;
     run.read("duration", duration, "Length of the campaign on the wall clock",
-             {.bound = Bound::positive, .otherwise = "until the job is done"});
+             {Bound::positive, "until the job is done"});
     if (duration) s_.duration = *duration;
     run_duration_given_ = run.has("duration");
     network_draws_given_ = run.has("network_draws");
     read_phase_days(run, false);
     s_.events_max = 50'000'000;
     run.read("events_max", s_.events_max,
-             "Events after which a replica stops, unfinished and marked",
-             {.bound = Bound::positive});
+             "Events after which a replica stops, unfinished and marked", {Bound::positive});
     run.no_effect(outline_.without_steps());
     run.choose(
         "fidelity", s_.fidelity, fidelity_names,
@@ -387,7 +385,7 @@ void ScenarioReader::read_network_draws(Section& run) {
     run.read("network_draws", s_.network_draws,
              "Random draws of the network, its hashes and which nodes are spare, over which "
              "replicas are dealt out; 1: the cluster's first nodes and hash_seed = 0",
-             {.bound = Bound::count, .otherwise = "8; 1 with run.fidelity = \"packet\""});
+             {Bound::count, "8; 1 with run.fidelity = \"packet\""});
     run.no_effect("");
     if (s_.network_draws > most) {
         run.error("network_draws",
@@ -417,17 +415,16 @@ void ScenarioReader::read_cluster() {
     s_.node = read_node(*catalogue_, node_name_);
     const std::int64_t catalogue_gpus = s_.node.gpus;
     cluster.read("gpus_per_node", s_.node.gpus, "GPUs in each node",
-                 {.bound = Bound::count, .otherwise = "the node's, from the catalogue"});
+                 {Bound::count, "the node's, from the catalogue"});
     // Another number of GPUs in a box with one NVLink domain is a box with one domain of that size.
     if (cluster.has("gpus_per_node") && s_.node.nvlink_domain <= catalogue_gpus) {
         s_.node.nvlink_domain = s_.node.gpus;
     }
     cluster.read("nics_per_node", s_.node.nics, "NICs of each node for the compute network",
-                 {.bound = Bound::count, .otherwise = "the node's, from the catalogue"});
+                 {Bound::count, "the node's, from the catalogue"});
     if (!top_.has("cost")) cluster.no_effect(outline_.without_steps());  // it decides on switches
     cluster.read("nic_bandwidth", s_.node.nic_bandwidth, "What one NIC moves, per direction",
-                 {.bound = Bound::positive,
-                  .otherwise = "the NIC's, from the catalogue, less protocol overhead"});
+                 {Bound::positive, "the NIC's, from the catalogue, less protocol overhead"});
     nic_bandwidth_given_ = cluster.has("nic_bandwidth");
     if (nic_bandwidth_given_) {
         s_.node.nic_line_rate = s_.node.nic_bandwidth;
@@ -460,9 +457,9 @@ void ScenarioReader::read_fault(Section& section) {
         "part", fault.part, part_names,
         "gpu: its clocks; nvlink: its lanes; pcie: its lanes; nic: a NIC's rate; hbm: the "
         "bandwidth of a GPU's memory");
-    section.read("node", fault.node, "Which node, counted from 0", {.bound = Bound::non_negative});
+    section.read("node", fault.node, "Which node, counted from 0", {Bound::non_negative});
     section.read("index", fault.index, "Which GPU or NIC of the node, counted from 0",
-                 {.bound = Bound::non_negative});
+                 {Bound::non_negative});
     section.read("speed", fault.speed, "What is left of a sound part's speed",
                  {.bound = Bound::fraction, .required = true});
     section.finish();
@@ -485,7 +482,7 @@ void ScenarioReader::read_fault(Section& section) {
 void ScenarioReader::read_job(Section job) {
     s_.job.nodes = s_.nodes.nodes;
     job.read("nodes", s_.job.nodes, "Nodes of the job: it gets all of them or does not run",
-             {.bound = Bound::count, .otherwise = "all of the cluster"});
+             {Bound::count, "all of the cluster"});
     if (nodes_known_ && s_.job.nodes > s_.nodes.nodes) {
         job.error(
             "nodes",
@@ -502,7 +499,7 @@ void ScenarioReader::read_job(Section job) {
     s_.job.gpus_per_node = s_.node.gpus;
     job.read("length", job_length_,
              "Training time after which the job is done, lost work not counted",
-             {.bound = Bound::positive, .otherwise = "it runs until the campaign ends"});
+             {Bound::positive, "it runs until the campaign ends"});
     job.name("model", model_name_, catalogue_->all_names("model"), "a model in the catalogue",
              "The model that is trained", {.otherwise = "none: then job.step.time is needed"});
     if (!model_name_.empty()) s_.model = read_model(*catalogue_, model_name_);

@@ -19,7 +19,7 @@ void read_settling(Section& section, const WindowContext& context, WindowSpec& s
     section.read("pieces_max", spec.pieces_max,
                  "Pieces after which a collective's rate is taken as it is, marked "
                  "(run.fidelity = \"packet\")",
-                 {.bound = Bound::positive});
+                 {Bound::positive});
     constexpr std::int64_t pieces_least = 12;
     constexpr std::int64_t pieces_most = 1 << 20;
     if (spec.pieces_max < pieces_least || spec.pieces_max > pieces_most) {
@@ -30,8 +30,7 @@ void read_settling(Section& section, const WindowContext& context, WindowSpec& s
     }
     spec.settled_within = 0.05;
     section.read("settled_within", spec.settled_within,
-                 "What twice the pieces may change of the collective's rate",
-                 {.bound = Bound::fraction});
+                 "What twice the pieces may change of the collective's rate", {Bound::fraction});
     if (!context.packet_rates) {
         warn_of_keys(section, {"pieces_max", "settled_within"},
                      "has no effect without run.fidelity = \"packet\"");
@@ -137,11 +136,11 @@ WindowSpec read_window(Section& top, const WindowContext& context) {
     spec.given = section.present();
     spec.time_max = std::chrono::minutes(2);
     section.read("time_max", spec.time_max, "Simulated time after which a window stops, marked",
-                 {.bound = Bound::positive});
+                 {Bound::positive});
     keep_within(section, "time_max", spec.time_max, packet_time_max);
     spec.events_max = 1'000'000'000;
     section.read("events_max", spec.events_max, "Events after which a window stops, marked",
-                 {.bound = Bound::positive});
+                 {Bound::positive});
     read_settling(section, context, spec);
     for (Section& each : section.sections("traffic", "Messages of a window; without any, a ring")) {
         spec.traffic.push_back(read_window_traffic(each, context));

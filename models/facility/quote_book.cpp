@@ -17,10 +17,8 @@ void read_range(Section& section, QuotedPrice& price) {
                  {.bound = Bound::non_negative, .required = true});
     std::optional<Money> low;
     std::optional<Money> high;
-    section.read("low", low, "What it may come down to",
-                 {.bound = Bound::non_negative, .otherwise = "price"});
-    section.read("high", high, "What it may go up to",
-                 {.bound = Bound::non_negative, .otherwise = "price"});
+    section.read("low", low, "What it may come down to", {Bound::non_negative, "price"});
+    section.read("high", high, "What it may go up to", {Bound::non_negative, "price"});
     price.typical = typical.usd;
     price.low = low ? low->usd : typical.usd;
     price.high = high ? high->usd : typical.usd;
@@ -60,9 +58,8 @@ void read_years(Section& section, Quote& quote) {
         std::optional<Money> licence;
         each.read("support", support,
                   "Support, in place of the share of the hardware that others pay",
-                  {.bound = Bound::non_negative, .otherwise = "0 USD"});
-        each.read("licence", licence, "Licences",
-                  {.bound = Bound::non_negative, .otherwise = "0 USD"});
+                  {Bound::non_negative, "0 USD"});
+        each.read("licence", licence, "Licences", {Bound::non_negative, "0 USD"});
         each.finish();
         supported |= support.has_value();
         quote.support.push_back(support ? support->usd : 0);
@@ -88,7 +85,7 @@ Quote read_quote(Section& section) {
     quote.valid_until = read_day(section, "valid_until", "The last one");
     quote.delivery = read_day(section, "delivery", "When what is bought is there");
     section.read("available", quote.available, "How many can be had, and no more",
-                 {.bound = Bound::count, .otherwise = "as many as are wanted"});
+                 {Bound::count, "as many as are wanted"});
     read_steps(section, quote);
     read_years(section, quote);
     section.finish();

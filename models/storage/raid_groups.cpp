@@ -47,9 +47,9 @@ RaidGroups read_raid_groups(Section& storage, Section& own, Catalogue& catalogue
     groups.data = catalogue.integer("storage", design.name, "raid_data");
     groups.parity = catalogue.integer("storage", design.name, "raid_parity");
     own.read("data_drives", groups.data, "Drives of a RAID group that hold data",
-             {.bound = Bound::count, .otherwise = "the system's, from the catalogue"});
+             {Bound::count, "the system's, from the catalogue"});
     own.read("parity", groups.parity, "Drives of a RAID group that may be lost",
-             {.bound = Bound::count, .otherwise = "the system's, from the catalogue"});
+             {Bound::count, "the system's, from the catalogue"});
     const std::int64_t of_server = design.drives.count / groups.drives();
     if (of_server == 0 && !storage.describing()) {
         storage.error("drives_per_server",

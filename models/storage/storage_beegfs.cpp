@@ -83,10 +83,10 @@ std::unique_ptr<StorageSystem> build_beegfs(Section& storage, Section& own, Cata
     spec.groups = read_raid_groups(storage, own, c, design);
     spec.stripe_count = c.integer("storage", name, "stripe_count");
     own.read("stripe_count", spec.stripe_count, "Targets that one file is striped over",
-             {.bound = Bound::count});
+             {Bound::count});
     own.read("buddy_mirror", spec.mirrored, "Each chunk is on two servers");
     std::int64_t mds = c.integer("storage", name, "mds");
-    own.read("mds", mds, "Metadata servers", {.bound = Bound::count});
+    own.read("mds", mds, "Metadata servers", {Bound::count});
     const std::int64_t servers_min = c.integer("storage", name, "min_servers");
     if (design.servers < servers_min) {
         storage.error("servers",

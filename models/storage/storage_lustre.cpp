@@ -74,7 +74,7 @@ void read_lustre(Section& own, Catalogue& c, StoreDesign& design, LustreStore::S
     const std::string values = "lustre";
     spec.stripe_count = c.integer("storage", values, "default_stripe_count");
     own.read("stripe_count", spec.stripe_count, "OSTs that one file is striped over",
-             {.bound = Bound::count});
+             {Bound::count});
     if (spec.stripe_count > spec.osts && !own.describing()) {
         own.error("stripe_count",
                   fmt::format("{} OSTs are wanted for a file, {} servers have {}",
@@ -82,7 +82,7 @@ void read_lustre(Section& own, Catalogue& c, StoreDesign& design, LustreStore::S
                   fmt::format("at most {}, or more storage.servers", spec.osts));
     }
     std::int64_t mds = c.integer("storage", values, "mds");
-    own.read("mds", mds, "Metadata servers at work; each has a standby", {.bound = Bound::count});
+    own.read("mds", mds, "Metadata servers at work; each has a standby", {Bound::count});
     const auto rate = [&](const char* key) {
         return c.rate("storage", values, key).per_second * real(mds);
     };
@@ -95,7 +95,7 @@ void read_lustre(Section& own, Catalogue& c, StoreDesign& design, LustreStore::S
     design.calls.open_latency = c.time("storage", values, "open_latency");
     spec.failover = c.time("storage", values, "failover_time");
     own.read("failover_time", spec.failover, "From a server's loss until its partner serves for it",
-             {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
+             {Bound::non_negative, "from the catalogue"});
 }
 
 }  // namespace

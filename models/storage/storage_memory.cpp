@@ -82,10 +82,10 @@ std::unique_ptr<StorageSystem> build_memory(Section& own, Catalogue& c, StoreDes
     MemoryStore::Spec spec;
     double share = c.number("storage", name, "share");
     own.read("share", share, "Share of a node's memory that is for this",
-             {.bound = Bound::fraction, .otherwise = "from the catalogue"});
+             {Bound::fraction, "from the catalogue"});
     std::optional<Bytes> memory;
     own.read("host_memory", memory, "Memory of one node",
-             {.bound = Bound::positive, .otherwise = "the node's, from the catalogue"});
+             {Bound::positive, "the node's, from the catalogue"});
     if (!memory && c.has("node", node, "host_memory")) memory = c.data("node", node, "host_memory");
     if (!memory && !own.describing()) {
         own.error("host_memory", fmt::format("the catalogue does not say what {} has", node),
@@ -99,7 +99,7 @@ std::unique_ptr<StorageSystem> build_memory(Section& own, Catalogue& c, StoreDes
         spec.copies = c.integer("storage", name, "copies");
         own.read("copies", spec.copies,
                  "Other nodes that hold a copy of a node's part (peer_memory)",
-                 {.bound = Bound::count, .otherwise = "from the catalogue"});
+                 {Bound::count, "from the catalogue"});
         if (spec.copies >= design.servers && !own.describing()) {
             own.error("copies", fmt::format("{} copies on other nodes need {} nodes, found {}",
                                             spec.copies, spec.copies + 1, design.servers));
@@ -108,7 +108,7 @@ std::unique_ptr<StorageSystem> build_memory(Section& own, Catalogue& c, StoreDes
     spec.read = c.bandwidth("storage", name, "read_bandwidth");
     spec.write = c.bandwidth("storage", name, "write_bandwidth");
     own.read("bandwidth", spec.write, "What one node's memory takes and gives",
-             {.bound = Bound::positive, .otherwise = "from the catalogue"});
+             {Bound::positive, "from the catalogue"});
     if (own.has("bandwidth")) spec.read = spec.write;
     read_latencies(c, design);
     return std::make_unique<MemoryStore>(design, spec);

@@ -35,10 +35,10 @@ ObjectParts read_parts(Section& own, Catalogue& c, const std::string& name) {
     parts.size = c.data("storage", name, "part_size");
     own.read("part_size", parts.size,
              "Bytes of one request: a part of an upload, a range of a read",
-             {.bound = Bound::positive, .otherwise = "from the catalogue"});
+             {Bound::positive, "from the catalogue"});
     parts.connections = c.integer("storage", name, "connections_per_client");
     own.read("connections", parts.connections, "Requests that one node has under way",
-             {.bound = Bound::count, .otherwise = "from the catalogue"});
+             {Bound::count, "from the catalogue"});
     parts.stream = c.bandwidth("storage", name, "stream_bandwidth");
     parts.first_byte = c.time("storage", name, "first_byte_latency");
     const Bytes part_min = c.data("storage", "s3", "multipart_min_part");
@@ -122,7 +122,7 @@ double read_egress(Section& own, std::optional<double> price) {
     own.read("egress", egress, "What is read leaves the store's network, and is paid for");
     std::optional<double> given;
     own.read("egress_price", given, "USD per GB that leaves",
-             {.bound = Bound::non_negative, .otherwise = "s3: from the catalogue"});
+             {Bound::non_negative, "s3: from the catalogue"});
     if (given) price = given;
     if (egress && !price) {
         own.error("egress", "data leaves, at no known price",
@@ -142,8 +142,7 @@ std::unique_ptr<StorageSystem> build_s3(Section&, Section& own, Catalogue& c, St
     S3Store::Spec spec;
     spec.parts = read_parts(own, c, name);
     std::int64_t prefixes = 1;
-    own.read("prefixes", prefixes, "Prefixes that the keys are spread over (s3)",
-             {.bound = Bound::count});
+    own.read("prefixes", prefixes, "Prefixes that the keys are spread over (s3)", {Bound::count});
     spec.puts_per_s = c.rate("storage", name, "put_rate_per_prefix").per_second * real(prefixes);
     spec.gets_per_s = c.rate("storage", name, "get_rate_per_prefix").per_second * real(prefixes);
     spec.prices.write_part = spec.prices.read_part = spec.parts.size;
@@ -161,9 +160,9 @@ std::unique_ptr<StorageSystem> build_object(Section& storage, Section& own, Cata
     SpreadSpec spec{.data = c.integer("storage", name, "data_drives"),
                     .parity = c.integer("storage", name, "parity")};
     own.read("data_drives", spec.data, "Drives of a stripe that hold data (object)",
-             {.bound = Bound::count, .otherwise = "from the catalogue"});
+             {Bound::count, "from the catalogue"});
     own.read("parity", spec.parity, "Drives of a stripe that may be lost (object)",
-             {.bound = Bound::count, .otherwise = "from the catalogue"});
+             {Bound::count, "from the catalogue"});
     const double price = read_egress(own, std::nullopt);
     if (spec.data + spec.parity > design.servers && !own.describing()) {
         storage.error(

@@ -121,13 +121,13 @@ void read_rates(Section& own, Catalogue& c, const std::string& name, VastStore::
     spec.box_drain = c.bandwidth("storage", name, "dbox_drain_bandwidth");
     spec.box_buffer = c.data("storage", name, "scm_capacity_per_dbox");
     own.read("dbox_read_bandwidth", spec.box_read, "What one DBox gives",
-             {.bound = Bound::positive, .otherwise = "from the catalogue"});
+             {Bound::positive, "from the catalogue"});
     own.read("dbox_write_bandwidth", spec.box_write, "What one DBox's SCM takes, copies included",
-             {.bound = Bound::positive, .otherwise = "from the catalogue"});
+             {Bound::positive, "from the catalogue"});
     own.read("drain_bandwidth", spec.box_drain, "What one DBox moves from SCM to its drives",
-             {.bound = Bound::positive, .otherwise = "from the catalogue"});
+             {Bound::positive, "from the catalogue"});
     own.read("write_buffer", spec.box_buffer, "SCM of one DBox that takes writes",
-             {.bound = Bound::positive, .otherwise = "from the catalogue"});
+             {Bound::positive, "from the catalogue"});
 }
 
 // Keys that a DBox has no use for, and a network that can't reach it.
@@ -160,8 +160,7 @@ std::unique_ptr<StorageSystem> build_vast(Section& storage, Section& own, Catalo
         c.integer("storage", name, ceres ? "dbox_ha_min_ceres" : "dbox_ha_min_maverick");
     spec.boxes = spec.box_ha ? ha_min : c.integer("storage", name, "min_dboxes");
     own.read("dboxes", spec.boxes, "DBoxes; storage.servers counts the CNodes",
-             {.bound = Bound::count,
-              .otherwise = "1; with dbox_ha as many as that needs: 15 of ceres, 22 of maverick"});
+             {Bound::count, "1; with dbox_ha as many as that needs: 15 of ceres, 22 of maverick"});
     check_boxes(own, spec, model, ha_min);
     if (design.drives.count == 0) {
         design.drives.count =

@@ -44,47 +44,46 @@ DataKeys read_keys(Section& data) {
     data.choose("source", k.source, data_source_names, "Where the samples are");
     data.choose("format", k.format, sample_format_names, "How samples lie in files");
     data.read("sample_size", k.sample_size, "Mean bytes of a sample, as stored",
-              {.bound = Bound::positive, .otherwise = "the demand's; needed for custom"});
+              {Bound::positive, "the demand's; needed for custom"});
     data.read("sample_stdev", k.sample_stdev, "Standard deviation of a sample's bytes",
-              {.bound = Bound::non_negative, .otherwise = "the demand's; 0 for custom"});
+              {Bound::non_negative, "the demand's; 0 for custom"});
     data.read("batch", k.batch, "Samples of one GPU in one step",
-              {.bound = Bound::count, .otherwise = "the demand's; 1 for custom"});
+              {Bound::count, "the demand's; 1 for custom"});
     data.choose("sampler", k.sampler, sampler_names,
                 "What a node reads of the data set: each epoch any samples, as PyTorch's "
                 "DistributedSampler deals them out, or always its own, as with WebDataset's "
                 "split_by_node");
     data.read("samples_per_file", k.samples_per_file, "Samples in one shard or record file",
-              {.bound = Bound::count});
-    data.read("workers", k.workers, "Loader workers of one GPU", {.bound = Bound::count});
+              {Bound::count});
+    data.read("workers", k.workers, "Loader workers of one GPU", {Bound::count});
     data.read("prefetch", k.prefetch, "Batches that wait or are under way for one GPU",
-              {.bound = Bound::count});
+              {Bound::count});
     data.read(
         "shuffle_buffer", k.shuffle_buffer,
         "Samples that each worker draws from at random; filled again at every start and epoch",
-        {.bound = Bound::non_negative});
+        {Bound::non_negative});
     data.read("shuffle_initial", k.shuffle_initial,
               "Samples of the shuffle buffer before a first batch; then two are read for each "
               "sample that leaves, until it is full, as in WebDataset (there 100)",
-              {.bound = Bound::count, .otherwise = "all of the buffer, as in tf.data"});
+              {Bound::count, "all of the buffer, as in tf.data"});
     data.read("decode_rate", k.decode_rate, "Samples a second that one CPU core decodes",
-              {.bound = Bound::positive,
-               .otherwise = "JPEG's from the catalogue for resnet50; else nothing to decode"});
+              {Bound::positive, "JPEG's from the catalogue for resnet50; else nothing to decode"});
     data.read("gpu_decode", k.gpu_decode,
               "GPUs decode instead of CPU cores, at the catalogue's rate");
     data.read("cores", k.cores, "CPU cores of a node that decode",
-              {.bound = Bound::positive, .otherwise = "all of the node's, from the catalogue"});
+              {Bound::positive, "all of the node's, from the catalogue"});
     data.read("dataset", k.dataset, "Bytes of the data set; an epoch reads all of it",
-              {.bound = Bound::positive, .otherwise = "unknown: nothing can be cached"});
+              {Bound::positive, "unknown: nothing can be cached"});
     data.read("cache", k.cache, "Space on each node's drives that caches samples",
-              {.bound = Bound::positive, .otherwise = "no cache"});
+              {Bound::positive, "no cache"});
     data.choose("cache_policy", k.policy, cache_policy_names,
                 "What stays when not all fits; epochs read in new random orders");
     data.read("page_cache", k.page_cache, "Memory of each node that caches samples (LRU)",
-              {.bound = Bound::non_negative, .otherwise = "0: each epoch reads all again"});
+              {Bound::non_negative, "0: each epoch reads all again"});
     data.read("egress_price", k.egress_price, "USD for 1 GB that leaves the object store",
-              {.bound = Bound::non_negative,
-               .otherwise = "[object_store]'s; without that section needed for source = "
-                            "\"object_store\""});
+              {Bound::non_negative,
+               "[object_store]'s; without that section needed for source = "
+               "\"object_store\""});
     return k;
 }
 

@@ -272,7 +272,7 @@ void read_stage_layers(Section& parallel, std::int64_t layers, ParallelPlan& p) 
 // 0: not given.
 std::int64_t read_count(Section& section, const char* key, const char* doc, const char* otherwise) {
     std::optional<std::int64_t> given;
-    section.read(key, given, doc, {.bound = Bound::count, .otherwise = otherwise});
+    section.read(key, given, doc, {Bound::count, otherwise});
     return given.value_or(0);
 }
 
@@ -390,21 +390,19 @@ PlanSpec PlanReader::read() {
 
 // Over how many ranks of each kind, and in what pieces.
 void PlanReader::read_split() {
-    parallel_.read("tensor", p_.tensor, "Tensor-parallel ranks (TP)", {.bound = Bound::count});
+    parallel_.read("tensor", p_.tensor, "Tensor-parallel ranks (TP)", {Bound::count});
     parallel_.read("context", p_.context,
-                   "Context-parallel ranks (CP), which share out each sequence",
-                   {.bound = Bound::count});
-    parallel_.read("pipeline", p_.pipeline, "Pipeline stages (PP)", {.bound = Bound::count});
-    parallel_.read(
-        "data", data_, "Data-parallel replicas (DP)",
-        {.bound = Bound::count, .otherwise = "GPUs of the job / (tensor x context x pipeline)"});
+                   "Context-parallel ranks (CP), which share out each sequence", {Bound::count});
+    parallel_.read("pipeline", p_.pipeline, "Pipeline stages (PP)", {Bound::count});
+    parallel_.read("data", data_, "Data-parallel replicas (DP)",
+                   {Bound::count, "GPUs of the job / (tensor x context x pipeline)"});
     p_.data = data_.value_or(
         std::max<std::int64_t>(1, context_.gpus() / (p_.tensor * p_.context * p_.pipeline)));
     parallel_.read("expert", p_.expert,
                    "Expert-parallel ranks (EP): neighbouring context- and data-parallel ranks, "
                    "which share out "
                    "the experts",
-                   {.bound = Bound::count});
+                   {Bound::count});
     p_.shard_ranks = read_count(
         parallel_, "shard_ranks",
         "Ranks that ZeRO shares among; between such groups gradients are all-reduced (HSDP)",
@@ -415,16 +413,14 @@ void PlanReader::read_split() {
     p_.last_stage_layers =
         read_count(parallel_, "last_stage_layers", "Layers on the last pipeline stage", as_others);
     read_stage_layers(parallel_, context_.model.layers, p_);
-    parallel_.read("interleave", p_.interleave, "Virtual pipeline stages per GPU",
-                   {.bound = Bound::count});
-    parallel_.read("microbatch", p_.microbatch, "Sequences per microbatch",
-                   {.bound = Bound::count});
+    parallel_.read("interleave", p_.interleave, "Virtual pipeline stages per GPU", {Bound::count});
+    parallel_.read("microbatch", p_.microbatch, "Sequences per microbatch", {Bound::count});
     p_.global_batch = p_.data * p_.microbatch;
     parallel_.read("global_batch", p_.global_batch, "Sequences per step, over all replicas",
-                   {.bound = Bound::count, .otherwise = "one microbatch per replica"});
+                   {Bound::count, "one microbatch per replica"});
     p_.sequence_length = std::max<std::int64_t>(1, context_.model.sequence_length);
     parallel_.read("sequence_length", p_.sequence_length, "Tokens per sequence",
-                   {.bound = Bound::positive, .otherwise = "the model's"});
+                   {Bound::positive, "the model's"});
     constexpr std::int64_t sequence_length_max = 10'000'000;
     if (p_.sequence_length > sequence_length_max) {
         parallel_.error("sequence_length", fmt::format("expected at most {} tokens, found {}",
@@ -432,13 +428,12 @@ void PlanReader::read_split() {
         p_.sequence_length = sequence_length_max;
     }
     parallel_.read("images", images_, "Images of a sequence, in the mean",
-                   {.bound = Bound::non_negative,
-                    .otherwise = "must be given where the model has a vision encoder"});
+                   {Bound::non_negative, "must be given where the model has a vision encoder"});
     p_.images = images_.value_or(0);
     parallel_.read("images_spread", p_.images_spread,
                    "Standard deviation of the images of a sequence: replicas wait for the one that "
                    "has most",
-                   {.bound = Bound::non_negative});
+                   {Bound::non_negative});
     parallel_.read("freeze_vision", p_.freeze_vision,
                    "The vision encoder is not trained; its projector is, unless adapters are");
 }
@@ -449,7 +444,7 @@ void PlanReader::read_execution() {
     parallel_.read("zero", zero_,
                    "ZeRO stage: 1 shares optimizer state over the data-parallel ranks, "
                    "2 gradients too, 3 weights too (FSDP)",
-                   {.bound = Bound::non_negative});
+                   {Bound::non_negative});
     parallel_.read(
         "flat_parameters", p_.flat_parameters,
         "ZeRO-3 gathers a layer as one buffer; false: parameter by parameter, as in 2021");
@@ -481,7 +476,7 @@ void PlanReader::read_execution() {
     if (!context_.model.name.empty()) p_.jitter = catalogue_.number("jitter", "", "step_sigma");
     parallel_.read("jitter", p_.jitter,
                    "Standard deviation of one rank's step over its mean; all wait for the slowest",
-                   {.bound = Bound::fraction, .otherwise = "from the catalogue"});
+                   {Bound::fraction, "from the catalogue"});
     parallel_.read(
         "reduce_in_fp32", p_.reduce_in_fp32,
         "Exchange gradients in fp32; false: in the weights' 16 bits, as ZeRO-3 always does",
@@ -508,7 +503,7 @@ void PlanReader::read_adapters_and_experts() {
         "node over its rail and there one for each GPU (two_stage)");
     parallel_.read("expert_imbalance", imbalance_,
                    "Tokens of the busiest expert-parallel rank over the mean",
-                   {.bound = Bound::at_least_one, .otherwise = "from the catalogue"});
+                   {Bound::at_least_one, "from the catalogue"});
 }
 
 void PlanReader::settle() {
@@ -582,7 +577,7 @@ std::optional<Duration> read_given_step(Section& job) {
     Section step = job.section("step");
     std::optional<Duration> given;
     step.read("time", given, "A measured step time, all of it productive",
-              {.bound = Bound::positive, .otherwise = "modelled from job.model and job.parallel"});
+              {Bound::positive, "modelled from job.model and job.parallel"});
     step.finish();
     if (given && seconds(*given) > step_seconds_max) {
         step.error("time",
