@@ -437,9 +437,8 @@ void Section::read_time_or_steps(const char* key, Duration& time, std::int64_t& 
 
 void Section::choose(const char* key, int& out, const std::vector<std::string>& words,
                      const char* doc) {
-    const Value* value =
-        take(key, fmt::format("one of {}", fmt::join(words, ", ")),
-             words[static_cast<std::size_t>(out)], doc, false, {Bound::any, {}, &words});
+    const Value* value = take(key, fmt::format("one of {}", fmt::join(words, ", ")), words[out],
+                              doc, false, {Bound::any, {}, &words});
     if (value == nullptr) return;
     const auto found = std::ranges::find(words, value->text);
     if (value->kind != Value::Kind::string || found == words.end()) {

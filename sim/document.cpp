@@ -215,9 +215,7 @@ Value convert(const toml::node& node) {
 // The item of an array that a setting names by number; nullptr: there is none.
 Value* item(Value& array, const std::string& index) {
     const auto at = whole_value(index);
-    return at && *at >= 0 && *at < std::ssize(array.items)
-               ? &array.items[static_cast<std::size_t>(*at)]
-               : nullptr;
+    return at && *at >= 0 && *at < std::ssize(array.items) ? &array.items[*at] : nullptr;
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ std::vector<SizeClass> size_classes(std::int64_t all, const WorldJobs& jobs,
         const WorldJobRun& run = outcome.runs[i];
         if (!run.started) continue;
         const auto size = static_cast<std::uint64_t>(jobs.jobs[i].gpus);
-        SizeClass& c = out[static_cast<std::size_t>(std::bit_width(size - 1))];
+        SizeClass& c = out[std::bit_width(size - 1)];
         c.held_s += seconds(run.held);
         c.kept_s += seconds(run.kept);
         c.span_s += seconds((run.over ? run.end : end) - run.first_start);
@@ -367,7 +367,7 @@ void name_jobs(const WorldSpec& spec, const WorldJobs& jobs, std::vector<Campaig
     }
     for (CampaignEvent& event : log) {
         if (event.job < 0) continue;  // of a node alone
-        const WorldJob& job = *by_id[static_cast<std::size_t>(event.job)];
+        const WorldJob& job = *by_id[event.job];
         event.cause = fmt::format("job {}{}{}", spec.name_of(job), event.cause.empty() ? "" : ": ",
                                   event.cause);
     }

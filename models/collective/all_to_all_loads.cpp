@@ -64,7 +64,7 @@ std::vector<AllToAllLoads::Part> AllToAllLoads::parts_of(std::span<const std::in
         Part& part = parts.back();
         part.gpus.push_back(gpu);
         for (std::int64_t i = 0; i < nics; ++i) {
-            ++part.to_rail[static_cast<std::size_t>(inside_.nearest_nic(gpu) + i)];
+            ++part.to_rail[inside_.nearest_nic(gpu) + i];
         }
     }
     return parts;
@@ -130,7 +130,7 @@ void AllToAllLoads::add_between(std::span<const Part> parts, std::int64_t rail, 
     for (const Part& part : parts) {
         const std::uint32_t its = class_of_[topology_.nic(part.node, rail)];
         const auto here = real(part.gpus.size());
-        const double to_rail = part.to_rail[static_cast<std::size_t>(rail)];
+        const double to_rail = part.to_rail[rail];
         if (senders_[its] == 0) met_.push_back(its);
         senders_[its] += here;
         receivers_[its] += to_rail;
@@ -161,11 +161,10 @@ bool AllToAllLoads::route(std::uint32_t from, std::uint32_t to, const Show& show
     for (const Usage& usage : path_) {
         const Link& link = topology_.links()[usage.link];
         if (link.from == a) {
-            out[static_cast<std::size_t>(std::ranges::find(up, usage.link) - up.begin())] +=
-                double{usage.share};
+            out[std::ranges::find(up, usage.link) - up.begin()] += double{usage.share};
         } else if (link.to == b) {
-            in[static_cast<std::size_t>(std::ranges::find(down, reverse_link(usage.link)) -
-                                        down.begin())] += double{usage.share};
+            in[std::ranges::find(down, reverse_link(usage.link)) - down.begin()] +=
+                double{usage.share};
         } else {
             load_[usage.link] += usage.share * bytes;
         }

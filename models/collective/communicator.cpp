@@ -11,7 +11,7 @@ namespace {
 // The value of a list for one node, two, or more of them.
 template <class T>
 const T& by_nodes(const std::vector<T>& values, std::int64_t nodes) {
-    return values[static_cast<std::size_t>(std::min<std::int64_t>(nodes, 3) - 1)];
+    return values[std::min<std::int64_t>(nodes, 3) - 1];
 }
 
 // Constants of the kind "collective", as seconds and bytes per second.
@@ -222,7 +222,7 @@ Communicator make_communicator(const CollectiveConstants& constants, const Node&
     c.transport = node.transport;
     c.in_order = c.transport == "infiniband" || c.transport == "roce";
     c.sharp = shape.sharp && c.transport == "infiniband";
-    c.tuner = constants.tuner[static_cast<std::size_t>(std::min<std::int64_t>(c.nodes, 3) - 1)];
+    c.tuner = constants.tuner[std::min<std::int64_t>(c.nodes, 3) - 1];
     c.measured = constants.measured;
     return c;
 }

@@ -35,9 +35,7 @@ class FairTransfers {
 
   private:
     static std::int64_t number(std::size_t transfer) { return static_cast<std::int64_t>(transfer); }
-    std::int64_t of(std::int64_t flow) const {
-        return flow < 0 ? -1 : transfers_[static_cast<std::size_t>(flow)];
-    }
+    std::int64_t of(std::int64_t flow) const { return flow < 0 ? -1 : transfers_[flow]; }
 
     FlowSimulation shares_;
     std::vector<std::int64_t> transfers_;          // of each flow

@@ -127,7 +127,7 @@ Materials materials_of(const Topology& topology, Catalogue& catalogue) {
             row = out.switches.insert(row, SwitchOrder{.tier = tier, .model = model.name});
             sums.emplace_back();
         }
-        Sum& sum = sums[static_cast<std::size_t>(row - out.switches.begin())];
+        Sum& sum = sums[row - out.switches.begin()];
         Bandwidth fastest;
         for (const auto& [links, total] : {std::pair(topology.up_links(v), &sum.up),
                                            std::pair(topology.down_links(v), &sum.down)}) {

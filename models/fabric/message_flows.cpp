@@ -57,7 +57,7 @@ MessageFlows::Handle MessageFlows::send(const Message& m) {
         PacketFlow flow;
         flow.routing = routing_;
         if (m.continues != nothing) {
-            const PacketFlow& before = flows_[static_cast<std::size_t>(m.continues + q)];
+            const PacketFlow& before = flows_[m.continues + q];
             flow.queue_pair = before.queue_pair;
             flow.path = before.path;
             flow.routing = before.routing;

@@ -703,7 +703,7 @@ const ClusterNetwork* choose_network(Section& section,
     int network = 0;
     section.choose("network", network, names, "Which network");
     const auto its = std::ranges::find_if(networks, [&](const ClusterNetwork& n) {
-        return n.name == names[static_cast<std::size_t>(network)] && n.topology.vertex_count() > 0;
+        return n.name == names[network] && n.topology.vertex_count() > 0;
     });
     if (its != networks.end()) return &*its;
     if (network == 1) {

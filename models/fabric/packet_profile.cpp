@@ -280,7 +280,7 @@ Picoseconds unloaded_round_trip(const Topology& topology, const PacketSpec& spec
             const std::int64_t latency =
                 links[up].latency.count() + links[reverse_link(up)].latency.count();
             const Bandwidth rate = topology.line_rate(up);
-            std::int64_t& of_level = slowest[static_cast<std::size_t>(topology.level(v))];
+            std::int64_t& of_level = slowest[topology.level(v)];
             of_level = std::max(of_level,
                                 2 * (latency + ps(packet_bytes, rate) + ps(spec.ack_bytes, rate)));
         }

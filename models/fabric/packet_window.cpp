@@ -287,7 +287,7 @@ std::vector<Picoseconds> begins_of(const std::vector<PacketFlow>& flows,
     for (std::size_t f = 0; f < flows.size(); ++f) {
         const PacketFlow& flow = flows[f];
         Picoseconds waited = flow.start;
-        if (flow.after >= 0) waited = ends[static_cast<std::size_t>(flow.after)];
+        if (flow.after >= 0) waited = ends[flow.after];
         if (flow.after_joint >= 0) waited = joint_ends.at(flow.after_joint);
         if (flow.joins >= 0) {
             Picoseconds& last = joint_ends[flow.joins];

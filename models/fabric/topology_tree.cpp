@@ -321,8 +321,7 @@ void TopologyBuilder::add_pods(const TopologySpec& spec, const TreePlan& plan,
         for (auto& spines : group) {
             spines.push_back(add_switch(2, spec.spine));
             for (std::int64_t l = first; l < end; ++l) {
-                add_cable(leaf_of[static_cast<std::size_t>(l)], spines.back(), port,
-                          spec.switch_cable);
+                add_cable(leaf_of[l], spines.back(), port, spec.switch_cable);
             }
         }
     }

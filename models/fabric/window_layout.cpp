@@ -86,7 +86,7 @@ class Layout {
         for (std::int64_t rail = 0; rail < topology_.nics_per_node(); ++rail) {
             for (std::int64_t first = 0; first < context_.nodes; first += count) {
                 for (std::int64_t i = 0; i < count; ++i) {
-                    nics[static_cast<std::size_t>(i)] = topology_.nic(first + i, rail);
+                    nics[i] = topology_.nic(first + i, rail);
                 }
                 visit(nics);
             }
@@ -143,8 +143,7 @@ class Layout {
         const std::int64_t senders = spec_->senders > 0 ? std::min(spec_->senders, most) : most;
         // Spread over the nodes, so that they come from everywhere.
         for (std::int64_t i = 0; i < senders; ++i) {
-            send(nics[static_cast<std::size_t>(1 + i * most / senders)], nics[0],
-                 spec_->bytes.count());
+            send(nics[1 + i * most / senders], nics[0], spec_->bytes.count());
         }
     }
 
@@ -173,10 +172,9 @@ class Layout {
         const std::vector<VertexId> nics = job_nics();
         std::vector<MessageFlows::Handle> sent;
         for (const ListedFlow& f : spec_->flows) {
-            MessageFlows::Message m{nics[static_cast<std::size_t>(f.from)],
-                                    nics[static_cast<std::size_t>(f.to)], f.bytes};
+            MessageFlows::Message m{nics[f.from], nics[f.to], f.bytes};
             m.start = f.start + spec_->start;
-            if (f.after >= 0) m.after = sent[static_cast<std::size_t>(f.after)];
+            if (f.after >= 0) m.after = sent[f.after];
             m.label = sent.size();
             sent.push_back(send(m));
         }
@@ -193,8 +191,7 @@ class Layout {
         for (std::int64_t node = 0; node < context_.nodes; ++node) {
             for (std::int64_t k = 0; k < stripes; ++k) {
                 const std::int64_t server = (node * stripes + k) % servers;
-                const std::int64_t of_server =
-                    taken[static_cast<std::size_t>(server)]++ % topology_.spec().nics_per_server;
+                const std::int64_t of_server = taken[server]++ % topology_.spec().nics_per_server;
                 const VertexId there = topology_.server_nic(server, of_server);
                 const VertexId here = nic_towards(node, there, node + k);
                 const std::int64_t bytes =

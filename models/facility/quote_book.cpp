@@ -160,7 +160,7 @@ QuoteBook::QuoteBook(Section& top, Section& cost) : cost_(cost) {
     if (cost.describing() || !cost.ok()) return;
     for (std::size_t i = 0; i < all_.size(); ++i) {
         const auto same = [&](const Quote& other) { return other.name == all_[i].name; };
-        if (std::count_if(all_.begin(), all_.begin() + static_cast<std::ptrdiff_t>(i), same) > 0) {
+        if (std::count_if(all_.begin(), all_.begin() + i, same) > 0) {
             sections_[i].error("name", fmt::format("there are two quotes '{}'", all_[i].name));
         }
         asked_.push_back(all_[i].name);
@@ -182,7 +182,7 @@ bool QuoteBook::buyable(const Quote& quote) const {
 }
 
 void QuoteBook::refuse(const Quote& quote) {
-    Section& section = sections_[static_cast<std::size_t>(&quote - all_.data())];
+    Section& section = sections_[&quote - all_.data()];
     const bool over = quote.valid_until && *quote.valid_until < *purchase_;
     section.error(over ? "valid_until" : "valid_from",
                   fmt::format("the quote is {} on the day of purchase, {}",

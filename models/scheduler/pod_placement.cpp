@@ -97,7 +97,7 @@ class BestNodes {
             has_ = has;
             known_.assign(static_cast<std::size_t>(has) + 1, nullptr);
         }
-        Alike*& known = known_[static_cast<std::size_t>(free_then)];
+        Alike*& known = known_[free_then];
         if (known == nullptr) {
             const std::int64_t score = pod_score(has, free_then, scoring_);
             known = &by_score_.try_emplace(score, Alike{NodeSet(nodes_)}).first->second;

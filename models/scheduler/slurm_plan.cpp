@@ -344,7 +344,7 @@ void SlurmPlan::take(JobIndex job, Nodes nodes, const Start& start) {
             split = slots_[after - 1];
             split.begin = start.until;
             split.gained = 0;
-            slots_.insert(slots_.begin() + static_cast<std::ptrdiff_t>(after), std::move(split));
+            slots_.insert(slots_.begin() + after, std::move(split));
         }
         for (const NodesOfWord& n : nodes) slots_[after].gained |= bit_of(n);
     } else {

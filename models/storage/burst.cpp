@@ -602,8 +602,7 @@ Duration BurstResult::rank_end(double quantile) const {
     RY_CHECK(!rank_ends.empty());
     std::vector<Duration> sorted = rank_ends;
     const std::size_t at = nearest_place(quantile, sorted.size());
-    std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(at),
-                     sorted.end());
+    std::nth_element(sorted.begin(), sorted.begin() + at, sorted.end());
     return sorted[at];
 }
 

@@ -212,8 +212,7 @@ std::vector<Duration> BurstTraffic::ready_times(const BurstLoad& load) {
         ready = queue.one_by_one(ranks, load.operations_per_rank);
     } else if (asks) {
         for (std::int64_t rank = 0; rank < ranks; ++rank) {
-            ready[static_cast<std::size_t>(rank)] =
-                queue.ready(rank, ranks, load.operations_per_rank);
+            ready[rank] = queue.ready(rank, ranks, load.operations_per_rank);
         }
     }
     if (asks) {
@@ -250,7 +249,7 @@ void BurstTraffic::add_load(std::uint32_t number, const BurstLoad& load) {
             const std::int64_t last = std::min(wave_end, std::ssize(ready)) - 1;
             stream.first_rank = static_cast<std::uint32_t>(rank);
             stream.ranks = static_cast<std::uint32_t>(end - rank);
-            stream.start = ready[static_cast<std::size_t>(last)] + first_byte;
+            stream.start = ready[last] + first_byte;
             if (load.registry) {
                 part_.resize(capacities_.size());
                 add_part(registry, 1);
@@ -311,10 +310,10 @@ void BurstTraffic::add_node_files(BurstStream stream, const BurstLoad& load, std
             std::fill(beginning.begin(), beginning.end(), even);
             for (std::int64_t f = 0; f < load.files_per_rank - even * servers_; ++f) {
                 const std::int64_t file = stream.first_rank * load.files_per_rank + f;
-                ++beginning[static_cast<std::size_t>(server_of(static_cast<std::uint64_t>(file)))];
+                ++beginning[server_of(static_cast<std::uint64_t>(file))];
             }
             for (std::int64_t server = 0; server < servers_; ++server) {
-                const std::int64_t files = beginning[static_cast<std::size_t>(server)];
+                const std::int64_t files = beginning[server];
                 if (files == 0) continue;
                 stream.files = real(files);
                 stream.path = striped_path(load.direction, node, server, stripes);

@@ -169,7 +169,7 @@ bool DriveGroup::unreadable_for_good() const {
 double DriveGroup::write_off() {
     const double lost = unreadable();
     const auto survived = static_cast<std::size_t>(protection_.drives_lost_max);
-    std::fill(stripes_.begin() + static_cast<std::ptrdiff_t>(survived) + 1, stripes_.end(), 0.0);
+    std::fill(stripes_.begin() + survived + 1, stripes_.end(), 0.0);
     stripes_[0] += lost;
     match_stripes();
     forget_what_is_whole();

@@ -108,8 +108,8 @@ void check_boxes(Section& own, const VastStore::Spec& spec, int model, std::int6
     if (!spec.box_ha || spec.boxes >= ha_min) return;
     own.error(
         "dboxes",
-        fmt::format("DBox HA on {} needs {} DBoxes, found {}",
-                    box_models[static_cast<std::size_t>(model)], ha_min, spec.boxes),
+        fmt::format("DBox HA on {} needs {} DBoxes, found {}", box_models[model], ha_min,
+                    spec.boxes),
         fmt::format("storage.vast.dboxes = {}, or dbox_ha = false: then a lost DBox stops the "
                     "store until it is back",
                     ha_min));

@@ -27,8 +27,7 @@ GpuGroups::List Communicators::groups(std::int64_t stride, std::int64_t ranks) c
             group.reserve(static_cast<std::size_t>(ranks));
             for (std::int64_t k = 0; k < ranks; ++k) {
                 const std::int64_t rank = base + offset + k * stride;
-                group.push_back(nodes_[static_cast<std::size_t>(rank / node_.gpus)] * node_.gpus +
-                                rank % node_.gpus);
+                group.push_back(nodes_[rank / node_.gpus] * node_.gpus + rank % node_.gpus);
             }
         }
     }

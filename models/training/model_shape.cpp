@@ -274,7 +274,7 @@ double active_parameter_count(const TransformerModel& m) {
 
 LayerKind TransformerModel::layer(std::int64_t number) const {
     if (!layer_pattern.empty()) {
-        switch (layer_pattern[static_cast<std::size_t>(number)]) {
+        switch (layer_pattern[number]) {
             case 'M':
                 return {Mixer::state, FeedForward::none};
             case '*':

@@ -103,7 +103,7 @@ std::int64_t layers_of_stage(const TransformerModel& m, const ParallelPlan& p, s
     const bool first = stage == 0;
     const bool last = stage == p.pipeline - 1;
     if (p.pipeline == 1) return m.layers;
-    if (!p.stage_layers.empty()) return p.stage_layers[static_cast<std::size_t>(stage)];
+    if (!p.stage_layers.empty()) return p.stage_layers[stage];
     if (first && p.first_stage_layers > 0) return p.first_stage_layers;
     if (last && p.last_stage_layers > 0) return p.last_stage_layers;
     return layers_per_stage(m, p) - ((first || last) && shorter_ends(m, p) ? 1 : 0);
@@ -122,7 +122,7 @@ std::int64_t layers_per_stage(const TransformerModel& m, const ParallelPlan& p) 
 std::vector<std::int64_t> even_stages(std::int64_t layers, std::int64_t stages) {
     std::vector<std::int64_t> out(static_cast<std::size_t>(stages), layers / stages);
     for (std::int64_t i = 0; i < layers % stages; ++i) {
-        ++out[static_cast<std::size_t>(stages - 2 - i)];
+        ++out[stages - 2 - i];
     }
     return out;
 }

@@ -604,7 +604,7 @@ void TraceBuilder::depend() {
     for (const RankTrace& trace : traces_) {
         const auto found = std::ranges::find(trace.tasks, static_cast<std::uint32_t>(stuck));
         if (found == trace.tasks.end()) continue;
-        refuse(trace, trace.nodes[static_cast<std::size_t>(found - trace.tasks.begin())],
+        refuse(trace, trace.nodes[found - trace.tasks.begin()],
                "it depends on itself, by way of others or at once");
     }
 }
