@@ -221,10 +221,9 @@ bool CheckpointJoin::check_tier(Section& section, const TierKeys& tier, Place pl
         refuse("every", "the first tier takes every checkpoint");
     }
     if (c().full_every > 1 && tier.every > 1) {
-        refuse("every",
-               fmt::format("with {} above 1 a tier needs all of them: each holds what has changed "
-                           "since the one before",
-                           checkpoint_.path("full_every")));
+        refuse("every", fmt::format("with {} above 1 a tier needs all of them: each holds what has "
+                                    "changed since the one before",
+                                    checkpoint_.path("full_every")));
     }
     if (tier.keep_for && section.has("keep")) {
         refuse("keep_for", "keep is given too: one of the two decides");

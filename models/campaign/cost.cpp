@@ -373,11 +373,11 @@ CostSetup read_cost_plan(Section& top, Section& cost, ValueReader& values, const
     setup.tariff = keys.tariff;
     CostPlan& plan = setup.plan;
     QuoteBook quotes(top, cost);
-    const Value* resale = cost.open_table(
-        "resale",
-        "What is left of a product at the end of cost.years, in place of cost.residual, by the "
-        "name of its price: { h100_8gpu_node = 0.2 }, each a share or { value, low, high, source "
-        "}");
+    const Value* resale =
+        cost.open_table("resale",
+                        "What is left of a product at the end of cost.years, in place of "
+                        "cost.residual, by the name of its price: { h100_8gpu_node = 0.2 }, each a "
+                        "share or { value, low, high, source }");
     PriceBook book(cost, values, own.catalogue, quotes);
     if (cost.describing()) return setup;
     if (!cost.ok()) {

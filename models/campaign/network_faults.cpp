@@ -219,8 +219,8 @@ void add_outage(Section& section, const InjectionSpec& spec, Scenario& s) {
     if (!cable && *first < t.nic_count() && !spec.duration && spec.speed == 0) {
         section.warning(
             key,
-            "is dead until the end, and nobody replaces it: a job that has no other way "
-            "stands still",
+            "is dead until the end, and nobody replaces it: a job that has no other way stands "
+            "still",
             "duration = \"48 h\", or cause = \"nic\" and its node: that node is replaced");
     }
     faults.injected.push_back({spec.at, spec.duration, faults.parts.size(), spec.speed});

@@ -113,11 +113,10 @@ class PacketRates final : public NetworkModel {
     }
     void cut_off(const std::vector<NetworkStream>& streams, WindowEnding ending) const {
         const bool time = ending == WindowEnding::out_of_time;
-        scenario_.limits->add(
-            fmt::format("{} were not through when window.{} was reached, the rate that is taken "
-                        "is that until then",
-                        who(streams), time ? "time_max" : "events_max"),
-            "railyard window shows what holds packets up");
+        scenario_.limits->add(fmt::format("{} were not through when window.{} was reached, the "
+                                          "rate that is taken is that until then",
+                                          who(streams), time ? "time_max" : "events_max"),
+                              "railyard window shows what holds packets up");
     }
 
     Measurement measure(const std::vector<NetworkStream>& streams, StreamKind kind,
@@ -154,11 +153,10 @@ class PacketRates final : public NetworkModel {
         }
         const bool none = std::ranges::any_of(out.so_far, [](double rate) { return !(rate > 0); });
         if (result->failures > 0 || none) {
-            throw ScenarioError(
-                fmt::format("{} did not come through ({} of {} messages failed)", who(streams),
-                            result->failures, window.flows.size()),
-                "railyard window shows what holds them up; window.time_max and window.events_max "
-                "bound it");
+            throw ScenarioError(fmt::format("{} did not come through ({} of {} messages failed)",
+                                            who(streams), result->failures, window.flows.size()),
+                                "railyard window shows what holds them up; window.time_max and "
+                                "window.events_max bound it");
         }
         if (result->totals.lost_lossless > 0 && !scenario_.window.allow_loss) {
             throw ScenarioError(

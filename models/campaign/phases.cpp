@@ -239,13 +239,13 @@ void warn_of_unmet_strikes(const Document& document, const std::vector<PhaseSpec
             return strike.at >= phase.from + phase.stop && strike.at < phase.until;
         });
         if (met || strike.at >= whole.duration) continue;
-        whole.warnings.push_back({document.name,
-                                  inject ? inject->at : Position{},
-                                  "inject",
-                                  fmt::format("the failure after {} has no effect: nothing is "
-                                              "switched on then",
-                                              to_text(strike.at)),
-                                  {}});
+        whole.warnings.push_back(
+            {document.name,
+             inject ? inject->at : Position{},
+             "inject",
+             fmt::format("the failure after {} has no effect: nothing is switched on then",
+                         to_text(strike.at)),
+             {}});
     }
 }
 
@@ -257,8 +257,7 @@ void warn_of_forgotten_order(const std::vector<Diagnostic>& days, Scenario& whol
     Diagnostic said = days[1];
     said.message = fmt::format(
         "under {} jobs that wait on this day are all tried anew: which of them start first, and so "
-        "how "
-        "many are done, can be other than without a phase",
+        "how many are done, can be other than without a phase",
         scheduler);
     said.help = "where that matters, compare with scheduler.kind = \"slurm\" or \"volcano\"";
     whole.warnings.push_back(std::move(said));

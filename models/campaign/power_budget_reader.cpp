@@ -76,12 +76,10 @@ void PowerReader::check_budget(Watts idle_nodes) {
     const Watts idle = at_meter(idle_nodes);
     if (idle > *p_.budget) {
         sections_.power.error(
-            "budget",
-            fmt::format(
-                "below the idle power of the cluster: {} at the meter (nodes {}, network {}, "
-                "storage {}, PUE {:g}), found {}",
-                to_text(idle), to_text(idle_nodes), to_text(p_.network), to_text(p_.storage),
-                p_.cooling.pue, to_text(*p_.budget)));
+            "budget", fmt::format("below the idle power of the cluster: {} at the meter (nodes {}, "
+                                  "network {}, storage {}, PUE {:g}), found {}",
+                                  to_text(idle), to_text(idle_nodes), to_text(p_.network),
+                                  to_text(p_.storage), p_.cooling.pue, to_text(*p_.budget)));
         return;
     }
     const Watts least = draw_at(least_cap());

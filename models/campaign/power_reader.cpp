@@ -125,14 +125,13 @@ void PowerReader::check_breaker() {
     const Breaker breaker(b.curve, b.rating);
     if (const auto trips = breaker.until_trip(breaker.load(p_.node_step.times(nodes)))) {
         sections_.breaker.warning(
-            "rating",
-            fmt::format(
-                "{:g} nodes draw {} while the job computes, {} of {}: it trips after {} of "
-                "training, though the mean is {}",
-                nodes, to_text(Watts{nodes * p_.node_step.peak().value}),
-                fmt::format("{:.0f} %", 100 * nodes * p_.node_step.peak().value / b.rating.value),
-                to_text(b.rating), to_text(*trips),
-                to_text(Watts{nodes * p_.node_step.mean().value})));
+            "rating", fmt::format("{:g} nodes draw {} while the job computes, {} of {}: it trips "
+                                  "after {} of training, though the mean is {}",
+                                  nodes, to_text(Watts{nodes * p_.node_step.peak().value}),
+                                  fmt::format("{:.0f} %", 100 * nodes * p_.node_step.peak().value /
+                                                              b.rating.value),
+                                  to_text(b.rating), to_text(*trips),
+                                  to_text(Watts{nodes * p_.node_step.mean().value})));
     } else if (nodes * p_.node.design().value > continuous * b.rating.value) {
         sections_.breaker.warning(
             "rating",

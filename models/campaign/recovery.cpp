@@ -58,8 +58,7 @@ void settle_start(Section& recovery, Scenario& s) {
     start.cap_wall = Wall::client;
     if (start.bytes > Bytes{} && r.restore) {
         recovery.error("restore",
-                       "is the whole time to read back; image and dataset_index are "
-                       "part of it",
+                       "is the whole time to read back; image and dataset_index are part of it",
                        "leave out one of them");
     }
 }
@@ -83,8 +82,8 @@ void join_recovery(Section& job, Catalogue& catalogue, Scenario& s) {
     settle_start(recovery, s);
     if (!r.recompute && s.job.checkpoint.mode == CheckpointMode::async) {
         recovery.error("recompute",
-                       "without recomputation nothing can be lost, so asynchronous "
-                       "checkpoints have no meaning",
+                       "without recomputation nothing can be lost, so asynchronous checkpoints "
+                       "have no meaning",
                        "use job.checkpoint.mode = \"sync\" or \"none\"");
     }
 }

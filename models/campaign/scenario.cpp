@@ -95,8 +95,8 @@ void warn_of_idle_sharp(const Scenario& s, Section& top) {
     if (used) return;
     top.section("fabric").section("compute").warning(
         "sharp", "has no effect: no plan has an all-reduce between nodes",
-        "job.parallel.zero = 0 reduces gradients in one; a window's traffic of kind \"sharp\" "
-        "uses it too");
+        "job.parallel.zero = 0 reduces gradients in one; a window's traffic of kind \"sharp\" uses "
+        "it too");
 }
 
 // Reads the sections in the order of the language, each into the scenario. In describing mode the
@@ -364,10 +364,9 @@ void ScenarioReader::read_run() {
     run.read("events_max", s_.events_max,
              "Events after which a replica stops, unfinished and marked", {Bound::positive});
     run.no_effect(outline_.without_steps());
-    run.choose(
-        "fidelity", s_.fidelity, fidelity_names,
-        "How the network enters a step: an ideal one between the nodes' NICs, flows that share "
-        "the links of [fabric.compute], or its packets");
+    run.choose("fidelity", s_.fidelity, fidelity_names,
+               "How the network enters a step: an ideal one between the nodes' NICs, flows that "
+               "share the links of [fabric.compute], or its packets");
     run.no_effect("");
     read_network_draws(run);
     run.read("failures", s_.failures,
@@ -453,10 +452,9 @@ void ScenarioReader::read_cluster() {
 
 void ScenarioReader::read_fault(Section& section) {
     PartFault fault;
-    section.choose(
-        "part", fault.part, part_names,
-        "gpu: its clocks; nvlink: its lanes; pcie: its lanes; nic: a NIC's rate; hbm: the "
-        "bandwidth of a GPU's memory");
+    section.choose("part", fault.part, part_names,
+                   "gpu: its clocks; nvlink: its lanes; pcie: its lanes; nic: a NIC's rate; hbm: "
+                   "the bandwidth of a GPU's memory");
     section.read("node", fault.node, "Which node, counted from 0", {Bound::non_negative});
     section.read("index", fault.index, "Which GPU or NIC of the node, counted from 0",
                  {Bound::non_negative});
@@ -577,10 +575,9 @@ void ScenarioReader::read_step(Section& job) {
         if (ok()) warn_of_idle_sharp(s_, top_);
         remove_from_step(s_, changes_.without);
         if (seconds(s_.job.step.duration()) > step_seconds_max) {
-            job.error(
-                s_.trace ? "trace" : "parallel", "one step takes more than 116 days",
-                "a bandwidth, a rate of the GPU, global_batch or sequence_length is far from any "
-                "training run's");
+            job.error(s_.trace ? "trace" : "parallel", "one step takes more than 116 days",
+                      "a bandwidth, a rate of the GPU, global_batch or sequence_length is far from "
+                      "any training run's");
         }
     }
     if (!model_name_.empty()) s_.tokens_per_step = s_.plan.global_batch * s_.plan.sequence_length;
@@ -697,16 +694,17 @@ void ScenarioReader::check_world() {
     const Value* window = storms ? nullptr : outline_.find({"window"});
     for (const char* key : {"traffic", "fault", "route"}) {
         if (window == nullptr || !window->find(key)) continue;
-        top_.error("window", fmt::format("window.{} is about one job: with [scheduler] a window "
-                                         "sends what steps send",
-                                         key));
+        top_.error(
+            "window",
+            fmt::format(
+                "window.{} is about one job: with [scheduler] a window sends what steps send",
+                key));
     }
     if (top_.has("storage") && s_.world->spec.stores.empty()) {
-        top_.warning(
-            "storage",
-            "is bought, cabled and powered, but nothing is sent to it: a job's checkpoints "
-            "take jobs.kind.checkpoint_stall",
-            "give jobs.kind.checkpoint_size");
+        top_.warning("storage",
+                     "is bought, cabled and powered, but nothing is sent to it: a job's "
+                     "checkpoints take jobs.kind.checkpoint_stall",
+                     "give jobs.kind.checkpoint_size");
     }
     if (s_.stores[0].failures && s_.world->spec.stores.empty()) {
         top_.error("storage", "no job saves or reads there: that its parts fail has no effect",

@@ -189,11 +189,10 @@ void WorldJobReader::read_service(Section& section, const JobSource& source,
                  "for requests (data_wait)",
                  {Bound::fraction});
     double share = 0;
-    section.read(
-        "fabric_share", share,
-        "Without a model: the share of its work in which it sends, over a ring through its "
-        "GPUs, at the rate of its NICs while nobody else sends",
-        {Bound::fraction});
+    section.read("fabric_share", share,
+                 "Without a model: the share of its work in which it sends, over a ring through "
+                 "its GPUs, at the rate of its NICs while nobody else sends",
+                 {Bound::fraction});
     if (section.describing()) return;
     if (section.has("model")) {
         refuse_keys(section, {"duty", "fabric_share"},
@@ -455,8 +454,7 @@ void WorldJobReader::recover_as(Section& section, const std::shared_ptr<Scenario
         shrink_as(section, recovery, view, kind);
     } else if (r.policy != RecoveryPolicy::requeue) {
         recovery.error("policy",
-                       fmt::format("under {} a job that fails is the scheduler's to place "
-                                   "again",
+                       fmt::format("under {} a job that fails is the scheduler's to place again",
                                    spec_.scheduler),
                        "policy = \"requeue\"");
     }

@@ -281,10 +281,10 @@ void NetworkReader::warn_of_shape(Section& section, const ClusterNetwork& networ
     const double built = real(down) / real(up);
     constexpr double close = 0.95;
     if (section.has("oversubscription") && built < close * spec.oversubscription) {
-        section.warning("oversubscription",
-                        fmt::format("is {:.3g} as built: the fullest leaf has {} cables down and "
-                                    "{} up",
-                                    built, down, up));
+        section.warning(
+            "oversubscription",
+            fmt::format("is {:.3g} as built: the fullest leaf has {} cables down and {} up", built,
+                        down, up));
     }
 }
 
@@ -321,15 +321,13 @@ void NetworkReader::warn_of_idle_network(Section& section, const ClusterNetwork&
     if (!network.given) return;
     if (network.name != "compute") {
         if (!context_.many_jobs) return;
-        section.warning(
-            "",
-            "carries nothing with [scheduler]: it is cabled, bought and powered, and no job "
-            "waits for it");
+        section.warning("",
+                        "carries nothing with [scheduler]: it is cabled, bought and powered, and "
+                        "no job waits for it");
     } else if (!context_.any_steps) {
-        section.warning(
-            "",
-            "carries nothing: no [[jobs.kind]] has a model. It says where nodes stand, and is "
-            "bought and powered");
+        section.warning("",
+                        "carries nothing: no [[jobs.kind]] has a model. It says where nodes stand, "
+                        "and is bought and powered");
     } else if (context_.step_measured && !context_.packets) {
         section.warning("", "has no effect on steps: job.step.time is measured");
     } else if (!context_.build_compute && !context_.build && !context_.packets) {
@@ -441,9 +439,9 @@ void NetworkReader::read_sites(Section& network, TopologySpec& s) {
         refuse("distance", "is missing: how far are the buildings from each other?",
                "distance = \"10 km\"");
     } else if (s.nodes % s.sites != 0 || s.servers % s.sites != 0) {
-        refuse("count", fmt::format("{} nodes and {} storage servers can't be split evenly over {} "
-                                    "sites",
-                                    s.nodes, s.servers, s.sites));
+        refuse("count",
+               fmt::format("{} nodes and {} storage servers can't be split evenly over {} sites",
+                           s.nodes, s.servers, s.sites));
     }
 }
 
@@ -599,10 +597,10 @@ bool NetworkReader::build(Section& section, ClusterNetwork& network, const std::
     if (section.describing() || !section.ok() || !wanted(network)) return false;
     constexpr std::int64_t nics_max = 1 << 20;
     if (s.nodes * s.nics_per_node + s.servers * s.nics_per_server > nics_max) {
-        section.error("",
-                      fmt::format("{} nodes with {} NICs each: networks of more than {} NICs are "
-                                  "not built",
-                                  s.nodes, s.nics_per_node, nics_max));
+        section.error(
+            "",
+            fmt::format("{} nodes with {} NICs each: networks of more than {} NICs are not built",
+                        s.nodes, s.nics_per_node, nics_max));
         return false;
     }
     std::vector<VertexId> cut;

@@ -69,8 +69,8 @@ void warn_of_far_sites(Section& network, const Topology& topology, Bytes vl_buff
             std::max(0.0, full_s - others_s) / 2 / topology.spec().propagation_s_per_m / 1000;
         network.section("sites").warning(
             "distance",
-            fmt::format("credits come back after {}, so the {} of a lane's buffer let {} "
-                        "of {} through a cable of {:g} km",
+            fmt::format("credits come back after {}, so the {} of a lane's buffer let {} of {} "
+                        "through a cable of {:g} km",
                         to_text(std::chrono::duration_cast<Duration>(back)), to_text(vl_buffer),
                         line_rate_text(line * (full_s / round_s)), line_rate_text(line), km),
             fmt::format("a cable of up to {:.3g} km is filled", fills_km));
@@ -174,11 +174,10 @@ void PacketKeys::read_ecn_keys(Section& ecn) {
 
 void PacketKeys::read_congestion(Section& congestion) {
     control_ = word_of(habits, kind_).congestion_control;
-    congestion.name(
-        "control", control_, names_of(congestion_kinds()), "a congestion control",
-        "What senders make of marks and acknowledgements",
-        {.otherwise = "dcqcn on RoCE, none on InfiniBand, tcp on plain Ethernet, nscc on "
-                      "Ultra Ethernet, srd on EFA"});
+    congestion.name("control", control_, names_of(congestion_kinds()), "a congestion control",
+                    "What senders make of marks and acknowledgements",
+                    {.otherwise = "dcqcn on RoCE, none on InfiniBand, tcp on plain Ethernet, nscc "
+                                  "on Ultra Ethernet, srd on EFA"});
     parameters_ = "dcqcn_hpcc_repo_vendor";
     congestion.name("parameters", parameters_, Catalogue::names("dcqcn"),
                     "a set of DCQCN parameters", "DCQCN's parameters");
@@ -199,10 +198,10 @@ void PacketKeys::read_congestion(Section& congestion) {
 }
 
 void PacketKeys::read_cct(Section& congestion) {
-    congestion.read("cct_timer", cct_timer_,
-                    "After so long a sender goes back by one place in its table of gaps "
-                    "(infiniband_cc)",
-                    {Bound::non_negative, "from the catalogue"});
+    congestion.read(
+        "cct_timer", cct_timer_,
+        "After so long a sender goes back by one place in its table of gaps (infiniband_cc)",
+        {Bound::non_negative, "from the catalogue"});
     keep_within(congestion, "cct_timer", cct_timer_, packet_time_max);
     constexpr Duration unit{1024};
     if (cct_timer_ && *cct_timer_ < unit) {
@@ -276,10 +275,9 @@ void PacketKeys::read_transport(Section& transport) {
     transport.read("ack_every", ack_every_, "Packets that one acknowledgement covers",
                    {Bound::count, "from the catalogue"});
     int recovery = 0;
-    transport.choose(
-        "recovery", recovery, recovery_names,
-        "What is sent again after a loss; by default what is missing where packets may "
-        "overtake each other, and with TCP");
+    transport.choose("recovery", recovery, recovery_names,
+                     "What is sent again after a loss; by default what is missing where packets "
+                     "may overtake each other, and with TCP");
     if (transport.has("recovery")) recovery_ = recovery;
     transport.read("reordering", reordering_,
                    "Packets that may overtake one before it counts as lost (selective_repeat)",
@@ -292,12 +290,12 @@ void PacketKeys::read_transport(Section& transport) {
     }
     keep_within(transport, "flowlet_gap", flowlet_gap_, packet_time_max);
     if (routing_given_) {
-        transport.read("queue_step", queue_step_,
-                       "How finely switches know the queues that packets choose from "
-                       "(routing = \"adaptive\" or \"flowlet\")",
-                       {Bound::positive,
-                        "to the byte; on Ultra Ethernet a share of a full queue, from "
-                        "the catalogue"});
+        transport.read(
+            "queue_step", queue_step_,
+            "How finely switches know the queues that packets choose from (routing = \"adaptive\" "
+            "or \"flowlet\")",
+            {Bound::positive,
+             "to the byte; on Ultra Ethernet a share of a full queue, from the catalogue"});
     }
     keep_within(transport, "queue_step", queue_step_, packet_buffer_max);
     if (routing_given_) read_entropy(transport);
@@ -337,16 +335,15 @@ void PacketKeys::read_trimming(Section& trimming) {
 void PacketKeys::read_credit_keys(Section& credits) {
     credits.read("vl_buffer", vl_buffer_, "Buffer of each virtual lane of a port (InfiniBand)",
                  {Bound::positive, "from the catalogue"});
-    credits.read(
-        "lifetime", lifetime_,
-        "How long a packet waits for credits at the head of a queue before it is dropped; 0 s: "
-        "for ever",
-        {Bound::non_negative, "the head-of-queue lifetime, from the catalogue"});
+    credits.read("lifetime", lifetime_,
+                 "How long a packet waits for credits at the head of a queue before it is dropped; "
+                 "0 s: for ever",
+                 {Bound::non_negative, "the head-of-queue lifetime, from the catalogue"});
     credits.read("leaf_lifetime", leaf_lifetime_, "Likewise at ports that lead to NICs",
                  {Bound::non_negative, "from the catalogue"});
     read_three_bits(credits, "stall_count", stall_count_,
-                    "Packets in a row dropped for that, after which the lane throws away all "
-                    "for eight lifetimes; 0: it never does",
+                    "Packets in a row dropped for that, after which the lane throws away all for "
+                    "eight lifetimes; 0: it never does",
                     "from the catalogue", "three bits of the port's state");
     read_three_bits(credits, "leaf_stall_count", leaf_stall_count_,
                     "Likewise at ports that lead to NICs", "from the catalogue",
@@ -363,11 +360,10 @@ void PacketKeys::read_switches(Section& network) {
         s.read("name", keys.name, "Which: leaf-0, spine-3", {.required = true});
         s.read("pfc", keys.settings.pfc, "false: it neither sends nor heeds pause frames");
         std::int64_t priority = priority_;
-        read_priority(
-            s, "pfc_priority", priority,
-            "The one priority that it sends and heeds pauses for; what comes in another is lost "
-            "where there is no room",
-            {.otherwise = "those of all lossless classes"});
+        read_priority(s, "pfc_priority", priority,
+                      "The one priority that it sends and heeds pauses for; what comes in another "
+                      "is lost where there is no room",
+                      {.otherwise = "those of all lossless classes"});
         if (s.has("pfc_priority")) keys.settings.pfc_priority = static_cast<int>(priority);
         s.read("ecn", keys.settings.ecn, "false: it marks nothing");
         s.read("headroom", keys.settings.headroom, "Headroom of each of its lossless (port, class)",
@@ -482,10 +478,11 @@ void PacketReader::resolve_priorities(PacketProfile& p, const StorageClass& stor
     if (storage.weight == 0) return;
     p.priorities.push_back(static_cast<int>(storage.priority));
     if (p.flow_control == FlowControl::pfc && storage.priority == priority_) {
-        pfc_->error("priority",
-                    fmt::format("storage.class_priority is {} too: a class of its own needs a "
-                                "priority of its own",
-                                priority_));
+        pfc_->error(
+            "priority",
+            fmt::format(
+                "storage.class_priority is {} too: a class of its own needs a priority of its own",
+                priority_));
     }
 }
 
@@ -717,11 +714,10 @@ void PacketReader::warn_of_wrong_priorities(const PacketProfile& p) {
             unpaused += fmt::format("{}{}", unpaused.empty() ? "" : " and ", p.priorities[c]);
         }
         if (unpaused.empty() || !keys.settings.pfc) continue;
-        keys.section.warning(
-            "pfc_priority",
-            fmt::format("{} sends pauses for priority {}; packets of priority {} come without: "
-                        "they may be lost",
-                        keys.name, *keys.settings.pfc_priority, unpaused));
+        keys.section.warning("pfc_priority",
+                             fmt::format("{} sends pauses for priority {}; packets of priority {} "
+                                         "come without: they may be lost",
+                                         keys.name, *keys.settings.pfc_priority, unpaused));
     }
 }
 
@@ -791,8 +787,7 @@ bool check_site_headroom(Section& buffer, Section& pfc, Catalogue& catalogue,
         buffer.error(
             "size",
             fmt::format(
-                "{}: a buffer of {}, of which its ports set apart {} with buildings {:g} km "
-                "apart",
+                "{}: a buffer of {}, of which its ports set apart {} with buildings {:g} km apart",
                 switches_text(topology, full), to_text(full[0].buffer), to_text(full[0].reserved),
                 topology.spec().site_distance.value / 1000),
             longest ? fmt::format("sites.distance = \"{:g} km\" would do; {}",
@@ -837,37 +832,35 @@ void PacketReader::check_buffers(Catalogue& catalogue, const Topology& topology,
     if (!found.short_of_headroom.empty()) {
         const BufferPlan& plan = found.short_of_headroom[0];
         headroom_section(p, plan.at)
-            .warning("headroom",
-                     fmt::format("{}: {} for each port and class, its rate and cable need {}: "
-                                 "packets will be lost",
-                                 switches_text(topology, found.short_of_headroom),
-                                 to_text(plan.headroom), to_text(plan.headroom_need)));
+            .warning("headroom", fmt::format("{}: {} for each port and class, its rate and cable "
+                                             "need {}: packets will be lost",
+                                             switches_text(topology, found.short_of_headroom),
+                                             to_text(plan.headroom), to_text(plan.headroom_need)));
     }
     if (!found.sharing_too_little.empty()) {
         const BufferPlan& plan = found.sharing_too_little[0];
         pfc_->warning(
             "headroom_oversubscription",
-            fmt::format("{}: {} for all ports and classes together, one alone needs {}: "
-                        "packets will be lost",
+            fmt::format("{}: {} for all ports and classes together, one alone needs {}: packets "
+                        "will be lost",
                         switches_text(topology, found.sharing_too_little),
                         to_text(shared_headroom(topology, p, plan)), to_text(plan.headroom_need)));
     }
     if (!found.resuming_late.empty()) {
         const BufferPlan& plan = found.resuming_late[0];
-        pfc_->warning("resume_offset",
-                      fmt::format("{}: a lone hot port is paused at {}, and resumed when nothing "
-                                  "is left",
-                                  switches_text(topology, found.resuming_late),
-                                  to_text(plan.xoff_threshold)));
+        pfc_->warning(
+            "resume_offset",
+            fmt::format("{}: a lone hot port is paused at {}, and resumed when nothing is left",
+                        switches_text(topology, found.resuming_late),
+                        to_text(plan.xoff_threshold)));
     }
     if (!found.pausing_first.empty()) {
         const BufferPlan& plan = found.pausing_first[0];
-        ecn_->warning(
-            "kmax",
-            fmt::format("{}: everything is marked from {} on, but a lone hot port is "
-                        "paused at {}: PFC will dominate",
-                        switches_text(topology, found.pausing_first),
-                        to_text(Bytes::of(plan.ecn.kmax_bytes)), to_text(plan.xoff_threshold)));
+        ecn_->warning("kmax", fmt::format("{}: everything is marked from {} on, but a lone hot "
+                                          "port is paused at {}: PFC will dominate",
+                                          switches_text(topology, found.pausing_first),
+                                          to_text(Bytes::of(plan.ecn.kmax_bytes)),
+                                          to_text(plan.xoff_threshold)));
     }
 }
 

@@ -193,10 +193,10 @@ void PacketReader::require_trimming(const Topology& topology) {
 void PacketReader::require_link_retry(Catalogue& catalogue, const Topology& topology,
                                       const std::string& nic) {
     if (kind_ != NetworkKind::infiniband && kind_ != NetworkKind::ultra_ethernet) {
-        network_.error("link_level_retry",
-                       "links send nothing again but with kind = \"infiniband\" or "
-                       "\"ultra_ethernet\"",
-                       "false, or another kind");
+        network_.error(
+            "link_level_retry",
+            "links send nothing again but with kind = \"infiniband\" or \"ultra_ethernet\"",
+            "false, or another kind");
         return;
     }
     const std::string unable = names_of_unable(topology, &SwitchModel::link_level_retry);
@@ -209,11 +209,10 @@ void PacketReader::require_link_retry(Catalogue& catalogue, const Topology& topo
     const bool known = catalogue.has("nic", nic, "link_level_retry") &&
                        catalogue.text("nic", nic, "link_level_retry") == over;
     if (known) return;
-    network_.warning(
-        "link_level_retry",
-        fmt::format("{} is not known to send again on a link of kind \"{}\": its links "
-                    "are taken to, as those between switches",
-                    nic, over));
+    network_.warning("link_level_retry",
+                     fmt::format("{} is not known to send again on a link of kind \"{}\": its "
+                                 "links are taken to, as those between switches",
+                                 nic, over));
 }
 
 // Drop-tail queues; a sender avoids paths whose packets come back late, and nothing is marked.

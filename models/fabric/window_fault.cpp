@@ -124,8 +124,7 @@ void check_own_keys(Section& section, const WindowFault& fault,
     belongs("bit_error_rate", WindowFault::Kind::bit_errors);
     if (bit_error_rate && *bit_error_rate >= 1) {
         section.error("bit_error_rate",
-                      "expected less than 1: a cable that carries nothing is "
-                      "kind = \"link_down\"");
+                      "expected less than 1: a cable that carries nothing is kind = \"link_down\"");
     }
 }
 
@@ -153,8 +152,8 @@ std::optional<FaultSpec> read_window_fault(Section& section,
     section.read("rate", rate, "What a slow receiver takes", {Bound::positive});
     section.read("bit_error_rate", bit_error_rate, "After error correction, of kind bit_errors",
                  {Bound::fraction,
-                  "that of a dirty cable, where fabric.compute.endpoint_optics or "
-                  "switch_optics says what it is made of"});
+                  "that of a dirty cable, where fabric.compute.endpoint_optics or switch_optics "
+                  "says what it is made of"});
     keep_within(section, "start", start, packet_time_max);
     keep_within(section, "duration", duration, packet_time_max);
     section.finish();

@@ -17,8 +17,8 @@ namespace {
 void read_settling(Section& section, const WindowContext& context, WindowSpec& spec) {
     spec.pieces_max = 384;
     section.read("pieces_max", spec.pieces_max,
-                 "Pieces after which a collective's rate is taken as it is, marked "
-                 "(run.fidelity = \"packet\")",
+                 "Pieces after which a collective's rate is taken as it is, marked (run.fidelity = "
+                 "\"packet\")",
                  {Bound::positive});
     constexpr std::int64_t pieces_least = 12;
     constexpr std::int64_t pieces_most = 1 << 20;
@@ -123,8 +123,8 @@ void check_rails(Section& section, const TrafficSpec& traffic, const WindowConte
             traffic.kind == WindowTraffic::file ? "path" : "kind",
             fmt::format("{}: {}: with topology = \"rail_only\" a NIC reaches its own rail alone",
                         word_of(window_traffic_names, traffic.kind), pair.what()),
-            "\"ring\" or \"all_to_all\", which stay on their rails, or "
-            "fabric.compute.topology = \"rail_optimized\"");
+            "\"ring\" or \"all_to_all\", which stay on their rails, or fabric.compute.topology = "
+            "\"rail_optimized\"");
     }
 }
 
@@ -147,10 +147,9 @@ WindowSpec read_window(Section& top, const WindowContext& context) {
         if (section.ok() && !section.describing()) check_rails(each, spec.traffic.back(), context);
     }
     if (spec.traffic.empty()) spec.traffic.push_back(default_window_traffic());
-    for (Section& each : section.sections(
-             "fault",
-             "Something that goes wrong in a window, and there alone: a campaign's storms are "
-             "failures.storm")) {
+    for (Section& each : section.sections("fault",
+                                          "Something that goes wrong in a window, and there alone: "
+                                          "a campaign's storms are failures.storm")) {
         auto fault = read_window_fault(each, context.networks);
         if (!fault) continue;
         check_faulty_once(each, spec.faults, *fault);

@@ -182,11 +182,11 @@ TrafficSpec read_window_traffic(Section& section, const WindowContext& context) 
                  {Bound::positive, "all"});
     section.read("start", t.start, "When it begins", {Bound::non_negative});
     keep_within(section, "start", t.start, packet_time_max);
-    const std::string path = section.file(
-        "path",
-        "A list of flows, id,src,dst,bytes,start_ps,dep: NICs of the job counted node by "
-        "node; dep: the id of an earlier flow that must end first, or 0",
-        {.otherwise = "only with kind = \"file\""});
+    const std::string path =
+        section.file("path",
+                     "A list of flows, id,src,dst,bytes,start_ps,dep: NICs of the job counted node "
+                     "by node; dep: the id of an earlier flow that must end first, or 0",
+                     {.otherwise = "only with kind = \"file\""});
     section.finish();
     read_listed(section, path, context, t);
     const auto idle = [&](const char* key, bool used) {

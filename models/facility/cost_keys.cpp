@@ -68,11 +68,10 @@ Tenancy read_tenancy(Section& cost) {
     std::optional<Duration> term;
     cost.read("term", term, "Reserved: each time for so long, and paid whether used or not",
               {Bound::positive, "needed with reserved"});
-    cost.read(
-        "early_end", out.early_end,
-        "Reserved: what must be paid of the rest of the last term, which is given back at the "
-        "end of cost.years",
-        {Bound::fraction});
+    cost.read("early_end", out.early_end,
+              "Reserved: what must be paid of the rest of the last term, which is given back at "
+              "the end of cost.years",
+              {Bound::fraction});
     if (cost.describing()) return out;
     if (out.tenure == Tenure::reserved && !cost.has("term")) {
         cost.error("term", "is missing: for how long are GPUs reserved?");
@@ -98,10 +97,10 @@ void read_plan(Section& cost, Catalogue& catalogue, CostPlan& plan) {
     plan.years = seconds(years) / (hours_per_year * 3600);
     cost.read("residual", plan.residual, "Share of what was paid that is left at the end of them",
               {Bound::fraction});
-    cost.read("utilisation", plan.utilisation,
-              "Share of a year in which the cluster does what it does in this campaign; else it is "
-              "idle",
-              {Bound::fraction});
+    cost.read(
+        "utilisation", plan.utilisation,
+        "Share of a year in which the cluster does what it does in this campaign; else it is idle",
+        {Bound::fraction});
     if (plan.utilisation <= 0)
         cost.error("utilisation", "a cluster that is never used gives nothing");
     plan.draws = 4000;

@@ -107,10 +107,9 @@ void PowerKeysReader::read_power(Section& power) {
     power.read("budget", p_.budget,
                "What the site may draw at the meter: nodes, network, storage, cooling",
                {Bound::positive, "not given: as much as they draw"});
-    power.choose(
-        "over_budget", p_.over_budget, over_budget_names,
-        "throttle: all GPUs' clocks stay low enough for all nodes to compute at once; hold: jobs "
-        "wait until there is power for them");
+    power.choose("over_budget", p_.over_budget, over_budget_names,
+                 "throttle: all GPUs' clocks stay low enough for all nodes to compute at once; "
+                 "hold: jobs wait until there is power for them");
     if (power.has("over_budget") && !power.has("budget")) {
         power.error("over_budget", "has no effect without power.budget");
     }
@@ -163,11 +162,11 @@ void PowerKeysReader::read_breaker(Section& breaker) {
     p_.breaker = spec;
     const Watts idle{real(spec.nodes) * p_.node.at(Activity::idle).value};
     if (idle > spec.rating) {
-        breaker.error("rating",
-                      fmt::format("{} nodes draw {} while they are idle: {} trips before any job "
-                                  "begins",
-                                  spec.nodes, to_text(idle), to_text(spec.rating)),
-                      "fewer facility.breaker.nodes, or a higher rating");
+        breaker.error(
+            "rating",
+            fmt::format("{} nodes draw {} while they are idle: {} trips before any job begins",
+                        spec.nodes, to_text(idle), to_text(spec.rating)),
+            "fewer facility.breaker.nodes, or a higher rating");
     }
 }
 
@@ -215,8 +214,8 @@ void PowerKeysReader::check_supplies(Section& power) {
                                     to_text(Watts{real(node.supplies) * node.supply_rating.value}))
                       : std::string());
     const std::string help = fmt::format(
-        "{:g} of them carry it, {:g} with one to lose; a DGX H100 has 6 of 3.3 kW, "
-        "needs 4 and can lose 2",
+        "{:g} of them carry it, {:g} with one to lose; a DGX H100 has 6 of 3.3 kW, needs 4 and can "
+        "lose 2",
         enough, enough + 1);
     // A catalogue's node is as it is: who asks for no power is told, and not stopped.
     if (p_.given) {
@@ -242,16 +241,17 @@ void PowerKeysReader::check_racks(Section& facility) {
             "fewer cluster.nodes_per_rack, another facility.cooling or a power.gpu_cap");
     }
     if (cooling.gpu.inlet > cooling.inlet_max) {
-        facility.error("inlet_temperature",
-                       fmt::format("{:g} degC is more than nodes with {} cooling are run at: {:g} "
-                                   "degC",
-                                   cooling.gpu.inlet.value, name, cooling.inlet_max.value));
+        facility.error(
+            "inlet_temperature",
+            fmt::format("{:g} degC is more than nodes with {} cooling are run at: {:g} degC",
+                        cooling.gpu.inlet.value, name, cooling.inlet_max.value));
     }
     if (p_.throttle.starts >= p_.throttle.shutdown) {
-        facility.error("throttle_temperature",
-                       fmt::format("expected less than {:g} degC, where nodes switch themselves "
-                                   "off, found {:g} degC",
-                                   p_.throttle.shutdown.value, p_.throttle.starts.value));
+        facility.error(
+            "throttle_temperature",
+            fmt::format(
+                "expected less than {:g} degC, where nodes switch themselves off, found {:g} degC",
+                p_.throttle.shutdown.value, p_.throttle.starts.value));
     }
 }
 

@@ -50,10 +50,9 @@ void read_steps(Section& section, Quote& quote) {
 
 void read_years(Section& section, Quote& quote) {
     bool supported = false;
-    for (Section& each : section.sections(
-             "year",
-             "What each costs to keep in the first year, the second, ...; later as in the "
-             "last that is given")) {
+    for (Section& each : section.sections("year",
+                                          "What each costs to keep in the first year, the second, "
+                                          "...; later as in the last that is given")) {
         std::optional<Money> support;
         std::optional<Money> licence;
         each.read("support", support,

@@ -7,9 +7,10 @@
 namespace railyard {
 
 void RateKeys::report_count(Section& section) const {
-    section.error("", fmt::format("expected exactly one of {}, rate_per_node, "
-                                  "rate_per_job, mtbf_job; found {}",
-                                  part_, given_));
+    section.error(
+        "",
+        fmt::format("expected exactly one of {}, rate_per_node, rate_per_job, mtbf_job; found {}",
+                    part_, given_));
 }
 
 namespace {
@@ -121,10 +122,9 @@ void CauseReader::read_detection() {
 }
 
 void CauseReader::read_remedy() {
-    section_.choose(
-        "remedy", cause_.remedy, remedy_names,
-        "restart: nothing is broken; reset: the node leaves for reset_time; replace: it goes to "
-        "repair");
+    section_.choose("remedy", cause_.remedy, remedy_names,
+                    "restart: nothing is broken; reset: the node leaves for reset_time; replace: "
+                    "it goes to repair");
     section_.read("reset_time", cause_.reset_time, "How long a reset takes the node out",
                   {Bound::non_negative});
     section_.read("repair_time", cause_.repair_time, "Mean time that a repair takes the node out",

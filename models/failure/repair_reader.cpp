@@ -105,10 +105,10 @@ void read_lemons(Section& failures, LemonNodes& lemons) {
 
 RepairSpec read_repair(Section& failures, const WhatFails& what) {
     RepairSpec spec;
-    failures.read("misdiagnosis", spec.misdiagnosis,
-                  "Share of diagnoses that blame another node: the job starts again and meets the "
-                  "broken one",
-                  {Bound::fraction});
+    failures.read(
+        "misdiagnosis", spec.misdiagnosis,
+        "Share of diagnoses that blame another node: the job starts again and meets the broken one",
+        {Bound::fraction});
     if (spec.misdiagnosis >= 1) {
         failures.error("misdiagnosis", "expected less than 1: somebody must find the node");
         spec.misdiagnosis = 0;

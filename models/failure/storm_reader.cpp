@@ -14,11 +14,10 @@ StormSpec read_storm(Section& section, Catalogue& catalogue, const StormContext&
     section.read("nic", storm.nic, "The NIC of the window that stands for all storms");
     std::optional<Duration> found_after;
     std::optional<Duration> reset_time;
-    section.read(
-        "found_after", found_after,
-        "From the job's error until somebody finds the NIC that pauses, if no watchdog has "
-        "and the storm is not over before",
-        {Bound::non_negative, "from the catalogue"});
+    section.read("found_after", found_after,
+                 "From the job's error until somebody finds the NIC that pauses, if no watchdog "
+                 "has and the storm is not over before",
+                 {Bound::non_negative, "from the catalogue"});
     section.read("reset_time", reset_time,
                  "How long its node is out after a storm that ended the job",
                  {Bound::non_negative, "a reboot's, from the catalogue"});

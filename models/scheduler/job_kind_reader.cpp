@@ -56,11 +56,10 @@ JobKindKeys JobKindReader::read() {
         "checkpoint_size", keys.checkpoint_size,
         "Bytes of each save, written to and read back from [storage], which all jobs share",
         {Bound::positive, "saves and restores take checkpoint_stall and restore"});
-    section_.read(
-        "restart", kind.restart,
-        "Each start: launch, imports, communicators. A table [jobs.kind.recovery], an empty "
-        "one, too, says it instead, by the catalogue where it is silent",
-        {Bound::non_negative});
+    section_.read("restart", kind.restart,
+                  "Each start: launch, imports, communicators. A table [jobs.kind.recovery], an "
+                  "empty one, too, says it instead, by the catalogue where it is silent",
+                  {Bound::non_negative});
     section_.read("restore", kind.restore, "Each start with a saved state: reading it back",
                   {Bound::non_negative});
     section_.read(
@@ -337,9 +336,9 @@ TraceJobs::Indices TraceJobs::find(const Indices& name_of, const std::vector<std
     const std::string& name = names[name_of[*first]];
     jobs_.warning(
         "trace",
-        fmt::format("{} of {} jobs have a {}, the first '{}' in {}:{}: they are taken "
-                    "for ones of '{}'",
-                    count, out.size(), what, name, path_, trace_.lines[*first], known[otherwise]),
+        fmt::format(
+            "{} of {} jobs have a {}, the first '{}' in {}:{}: they are taken for ones of '{}'",
+            count, out.size(), what, name, path_, trace_.lines[*first], known[otherwise]),
         suggest(name, known));
     return out;
 }
@@ -419,10 +418,9 @@ JobKindKeys read_job_kind(Section& section, Catalogue& catalogue, std::int64_t g
 
 std::vector<WorldJob> read_trace_jobs(Section& jobs, std::span<JobSource> sources,
                                       const std::set<std::string>& of_one_size, WorldSpec& spec) {
-    const std::string path =
-        jobs.file("trace",
-                  "A file of jobs: CSV, sacct -P, or the Standard Workload Format; its folder is "
-                  "the scenario's");
+    const std::string path = jobs.file("trace",
+                                       "A file of jobs: CSV, sacct -P, or the Standard Workload "
+                                       "Format; its folder is the scenario's");
     TraceReading reading;
     jobs.read("time_unit", reading.time_unit, "Unit of the times in a CSV", {Bound::positive});
     jobs.read("skip_bad", reading.skip_bad, "Malformed lines are left out");

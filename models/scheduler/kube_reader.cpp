@@ -52,10 +52,9 @@ void read_volcano(Section& scheduler, VolcanoSpec& volcano) {
 
 void read_kueue(Section& scheduler, KueueSpec& kueue) {
     Section section = scheduler.section("kueue");
-    section.read(
-        "wait_for_pods_ready", kueue.wait_for_pods_ready,
-        "A workload whose pods don't all run in time is evicted (waitForPodsReady: off in Kueue "
-        "as it is installed)");
+    section.read("wait_for_pods_ready", kueue.wait_for_pods_ready,
+                 "A workload whose pods don't all run in time is evicted (waitForPodsReady: off in "
+                 "Kueue as it is installed)");
     section.read("block_admission", kueue.block_admission,
                  "Nobody is admitted while pods of one that is admitted do not run");
     section.read("ready_timeout", kueue.ready_timeout, "From its admission (timeout)",
@@ -70,8 +69,7 @@ void read_kueue(Section& scheduler, KueueSpec& kueue) {
     section.choose("reclaim_within_cohort", kueue.reclaim_within_cohort,
                    {"never", "lower_priority", "any"},
                    "Which workloads that have borrowed are evicted when the owner needs its quota "
-                   "(Kueue's own "
-                   "default is never)");
+                   "(Kueue's own default is never)");
     section.choose("within_queue", kueue.within_queue, {"never", "lower_priority"},
                    "Which workloads of the same queue make room (Kueue's own default is never)");
     section.finish();

@@ -141,8 +141,7 @@ std::optional<std::string> Kueue::never(JobIndex index) const {
             spec_.queues[job.queue].name, most);
     }
     return fmt::format(
-        "wants {} GPUs of one flavour where its topology request says; there are "
-        "never so many",
+        "wants {} GPUs of one flavour where its topology request says; there are never so many",
         job.gpus);
 }
 

@@ -180,9 +180,9 @@ void WorldReader::read_scheduler() {
     scheduler.name("kind", spec_.scheduler, kinds, "a scheduler",
                    "Who decides which job gets what");
     scheduler.no_effect(unless_under({"sjf", "easy"}, spec_));
-    scheduler.choose("estimate", spec_.estimate, estimate_names,
-                     "What it takes for a job's time: its time limit, or its work, which nobody "
-                     "knows so well");
+    scheduler.choose(
+        "estimate", spec_.estimate, estimate_names,
+        "What it takes for a job's time: its time limit, or its work, which nobody knows so well");
     scheduler.no_effect("");
     read_slurm(scheduler, catalogue_, spec_);
     std::int64_t nodes_per_leaf = 0;

@@ -91,10 +91,9 @@ void resolve_preemption(Section& scheduler, const std::vector<std::string>& pree
     std::vector<int> seen(names.size());
     for (std::uint32_t q = 0; q < names.size(); ++q) {
         if (!preempts_itself(slurm, q, seen)) continue;
-        scheduler.error("qos",
-                        fmt::format("preemption goes in a circle that '{}' leads to: its jobs "
-                                    "would displace each other for ever",
-                                    names[q]));
+        scheduler.error("qos", fmt::format("preemption goes in a circle that '{}' leads to: its "
+                                           "jobs would displace each other for ever",
+                                           names[q]));
         break;
     }
 }

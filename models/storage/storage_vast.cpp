@@ -106,13 +106,12 @@ class VastStore : public StorageSystem {
 
 void check_boxes(Section& own, const VastStore::Spec& spec, int model, std::int64_t ha_min) {
     if (!spec.box_ha || spec.boxes >= ha_min) return;
-    own.error(
-        "dboxes",
-        fmt::format("DBox HA on {} needs {} DBoxes, found {}", box_models[model], ha_min,
-                    spec.boxes),
-        fmt::format("storage.vast.dboxes = {}, or dbox_ha = false: then a lost DBox stops the "
-                    "store until it is back",
-                    ha_min));
+    own.error("dboxes",
+              fmt::format("DBox HA on {} needs {} DBoxes, found {}", box_models[model], ha_min,
+                          spec.boxes),
+              fmt::format("storage.vast.dboxes = {}, or dbox_ha = false: then a lost DBox stops "
+                          "the store until it is back",
+                          ha_min));
 }
 
 void read_rates(Section& own, Catalogue& c, const std::string& name, VastStore::Spec& spec) {
@@ -137,12 +136,11 @@ void check_surroundings(Section& storage, const StoreSite& site) {
                  "has no effect with storage.system = \"vast\": a DBox is described as a whole, by "
                  "storage.vast.dbox_read_bandwidth and its like");
     if (!site.rdma && !storage.describing()) {
-        storage.error(
-            "system",
-            fmt::format("VAST's CNodes reach their DBoxes over NVMe-oF, which needs RoCE or "
-                        "InfiniBand: {} is \"tcp\"",
-                        site.network),
-            fmt::format("{} = \"roce\" or \"infiniband\"", site.network));
+        storage.error("system",
+                      fmt::format("VAST's CNodes reach their DBoxes over NVMe-oF, which needs RoCE "
+                                  "or InfiniBand: {} is \"tcp\"",
+                                  site.network),
+                      fmt::format("{} = \"roce\" or \"infiniband\"", site.network));
     }
 }
 

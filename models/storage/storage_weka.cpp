@@ -32,14 +32,13 @@ void check(Section& storage, Section& own, std::int64_t servers, const SpreadSpe
                         "storage.servers = {}",
                         servers - 2, servers_min));
     } else if (stripe + spares > servers) {
-        own.error(
-            "data_drives",
-            fmt::format("a stripe of {}+{} and {} hot spares need {} servers, found {}: no two "
-                        "blocks of a stripe are on one server",
-                        spec.data, spec.parity, spares, stripe + spares, servers),
-            servers - spares - spec.parity >= 3
-                ? fmt::format("at most {}+{}", servers - spares - spec.parity, spec.parity)
-                : "fewer hot spares, parity 2, or more servers");
+        own.error("data_drives",
+                  fmt::format("a stripe of {}+{} and {} hot spares need {} servers, found {}: no "
+                              "two blocks of a stripe are on one server",
+                              spec.data, spec.parity, spares, stripe + spares, servers),
+                  servers - spares - spec.parity >= 3
+                      ? fmt::format("at most {}+{}", servers - spares - spec.parity, spec.parity)
+                      : "fewer hot spares, parity 2, or more servers");
     }
 }
 

@@ -9,10 +9,9 @@ namespace {
 void read_size(Section& checkpoint, CheckpointKeys& keys) {
     checkpoint.read_time_or_steps("interval", keys.interval, keys.interval_steps,
                                   "Time or steps between checkpoints", {Bound::positive});
-    checkpoint.choose(
-        "clock", keys.clock, interval_clocks,
-        "What the interval counts: training time since the last checkpoint, or wall-clock "
-        "time from start to start");
+    checkpoint.choose("clock", keys.clock, interval_clocks,
+                      "What the interval counts: training time since the last checkpoint, or "
+                      "wall-clock time from start to start");
     checkpoint.read("size", keys.size, "Bytes of one checkpoint",
                     {Bound::positive, "parameters x bytes_per_param"});
     checkpoint.read("bytes_per_param", keys.bytes_per_param, "Bytes that are saved per parameter",
@@ -38,12 +37,12 @@ void read_snapshot(Section& checkpoint, CheckpointKeys& keys) {
     checkpoint.read("buffers", keys.buffers,
                     "Snapshots that host memory holds while they are uploaded (async)",
                     {Bound::count});
-    checkpoint.read("upload_slowdown", keys.upload_slowdown,
-                    "What a step takes longer while an upload runs (async)",
-                    {Bound::fraction,
-                     "from the catalogue; with storage.network = \"compute\" also what both "
-                     "have of the links at run.fidelity = \"flow\", and at \"packet\" what "
-                     "a packet window shows"});
+    checkpoint.read(
+        "upload_slowdown", keys.upload_slowdown,
+        "What a step takes longer while an upload runs (async)",
+        {Bound::fraction,
+         "from the catalogue; with storage.network = \"compute\" also what both have of the links "
+         "at run.fidelity = \"flow\", and at \"packet\" what a packet window shows"});
     checkpoint.read("full_every", keys.full_every,
                     "Every so-many-th checkpoint is whole; those between hold what has changed",
                     {Bound::count});
@@ -73,9 +72,9 @@ void warn_of_what_has_no_effect(Section& checkpoint, const CheckpointKeys& keys)
 
 TierKeys read_tier(Section& section) {
     TierKeys tier;
-    section.choose("place", tier.place, place_names,
-                   "Memory of the node or of its neighbour, drives of the node, [storage], or "
-                   "[object_store]");
+    section.choose(
+        "place", tier.place, place_names,
+        "Memory of the node or of its neighbour, drives of the node, [storage], or [object_store]");
     section.read("every", tier.every,
                  "It takes every so-many-th checkpoint of the tier above; the first takes all",
                  {Bound::count});
@@ -104,10 +103,9 @@ CheckpointSections::CheckpointSections(Section& job) : checkpoint(job.section("c
 CheckpointKeys read_checkpoint_keys(CheckpointSections& sections) {
     Section& checkpoint = sections.checkpoint;
     CheckpointKeys keys;
-    checkpoint.choose(
-        "mode", keys.mode, checkpoint_modes,
-        "sync: the job stands still until the first tier has it all; async: until a copy is in "
-        "host memory");
+    checkpoint.choose("mode", keys.mode, checkpoint_modes,
+                      "sync: the job stands still until the first tier has it all; async: until a "
+                      "copy is in host memory");
     read_size(checkpoint, keys);
     read_writers(checkpoint, keys);
     read_snapshot(checkpoint, keys);

@@ -49,10 +49,10 @@ DataKeys read_keys(Section& data) {
               {Bound::non_negative, "the demand's; 0 for custom"});
     data.read("batch", k.batch, "Samples of one GPU in one step",
               {Bound::count, "the demand's; 1 for custom"});
-    data.choose("sampler", k.sampler, sampler_names,
-                "What a node reads of the data set: each epoch any samples, as PyTorch's "
-                "DistributedSampler deals them out, or always its own, as with WebDataset's "
-                "split_by_node");
+    data.choose(
+        "sampler", k.sampler, sampler_names,
+        "What a node reads of the data set: each epoch any samples, as PyTorch's "
+        "DistributedSampler deals them out, or always its own, as with WebDataset's split_by_node");
     data.read("samples_per_file", k.samples_per_file, "Samples in one shard or record file",
               {Bound::count});
     data.read("workers", k.workers, "Loader workers of one GPU", {Bound::count});
@@ -82,8 +82,7 @@ DataKeys read_keys(Section& data) {
               {Bound::non_negative, "0: each epoch reads all again"});
     data.read("egress_price", k.egress_price, "USD for 1 GB that leaves the object store",
               {Bound::non_negative,
-               "[object_store]'s; without that section needed for source = "
-               "\"object_store\""});
+               "[object_store]'s; without that section needed for source = \"object_store\""});
     return k;
 }
 

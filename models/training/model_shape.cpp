@@ -21,11 +21,10 @@ bool check_pattern(Catalogue& c, const TransformerModel& m) {
     const std::string& pattern = m.layer_pattern;
     const std::size_t other = pattern.find_first_not_of("M*-E");
     if (other != std::string::npos) {
-        return wrong(
-            {"layer_pattern"},
-            fmt::format("expected a letter for each layer: M for a state, * attention, - a "
-                        "dense feed-forward, E experts; found '{}'",
-                        pattern[other]));
+        return wrong({"layer_pattern"},
+                     fmt::format("expected a letter for each layer: M for a state, * attention, - "
+                                 "a dense feed-forward, E experts; found '{}'",
+                                 pattern[other]));
     }
     if (std::ssize(pattern) != m.layers) {
         return wrong({"layer_pattern", "layers"},
@@ -102,9 +101,9 @@ void check_shape(Catalogue& c, const TransformerModel& m) {
                         m.heads, m.kv_heads));
     }
     if (m.topk > m.experts) {
-        return wrong({"topk", "experts"}, fmt::format("a token goes to {} experts, of which there "
-                                                      "are {}",
-                                                      m.topk, m.experts));
+        return wrong(
+            {"topk", "experts"},
+            fmt::format("a token goes to {} experts, of which there are {}", m.topk, m.experts));
     }
     if (m.dense_layers > m.layers) {
         return wrong({"dense_layers", "layers"},

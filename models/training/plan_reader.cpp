@@ -138,10 +138,10 @@ void check_gpus(Section& parallel, const Planned& s, bool data_given) {
     if (product == gpus) return;
     parallel.error(
         data_given ? "data" : "tensor",
-        fmt::format("tensor {} x {}pipeline {} x data {} = {} GPUs, but the job has {} "
-                    "({} nodes of {})",
-                    p.tensor, p.context > 1 ? fmt::format("context {} x ", p.context) : "",
-                    p.pipeline, p.data, product, gpus, s.job.nodes, s.job.gpus_per_node),
+        fmt::format(
+            "tensor {} x {}pipeline {} x data {} = {} GPUs, but the job has {} ({} nodes of {})",
+            p.tensor, p.context > 1 ? fmt::format("context {} x ", p.context) : "", p.pipeline,
+            p.data, product, gpus, s.job.nodes, s.job.gpus_per_node),
         gpus % replica == 0
             ? fmt::format("with the others as they are, data = {}", gpus / replica)
             : "choose tensor, context and pipeline so that their product divides the GPUs");
@@ -248,11 +248,10 @@ void check_memory(Section& parallel, const Planned& s) {
 // "[7, 8, 8, 7]" as text of counts: one for each pipeline stage.
 void read_stage_layers(Section& parallel, std::int64_t layers, ParallelPlan& p) {
     std::vector<std::string> counts;
-    parallel.read(
-        "stage_layers", counts,
-        "Layers on each pipeline stage, first to last: \"7\", \"8\", ...; or \"even\": as "
-        "many on each, or one less, which the last has first",
-        {.otherwise = "as even as first_stage_layers and last_stage_layers leave them"});
+    parallel.read("stage_layers", counts,
+                  "Layers on each pipeline stage, first to last: \"7\", \"8\", ...; or \"even\": "
+                  "as many on each, or one less, which the last has first",
+                  {.otherwise = "as even as first_stage_layers and last_stage_layers leave them"});
     if (counts.size() == 1 && counts[0] == "even") {
         if (layers >= p.pipeline) p.stage_layers = even_stages(layers, p.pipeline);
         return;
@@ -277,11 +276,10 @@ std::int64_t read_count(Section& section, const char* key, const char* doc, cons
 }
 
 void read_recompute(Section& parallel, ParallelPlan& p) {
-    parallel.choose(
-        "recompute", p.recompute, recompute_names,
-        "Activations computed again in the backward pass: the attention core (selective), "
-        "norms and activation functions too (elementwise), every second multiplication too "
-        "(alternate), whole layers (full)");
+    parallel.choose("recompute", p.recompute, recompute_names,
+                    "Activations computed again in the backward pass: the attention core "
+                    "(selective), norms and activation functions too (elementwise), every second "
+                    "multiplication too (alternate), whole layers (full)");
     p.recompute_layers = read_count(parallel, "recompute_layers",
                                     "With recompute = \"full\": so many layers of a stage", "all");
     if (p.recompute_layers > 0 && p.recompute != Recompute::full) {
@@ -400,8 +398,7 @@ void PlanReader::read_split() {
         std::max<std::int64_t>(1, context_.gpus() / (p_.tensor * p_.context * p_.pipeline)));
     parallel_.read("expert", p_.expert,
                    "Expert-parallel ranks (EP): neighbouring context- and data-parallel ranks, "
-                   "which share out "
-                   "the experts",
+                   "which share out the experts",
                    {Bound::count});
     p_.shard_ranks = read_count(
         parallel_, "shard_ranks",
@@ -430,10 +427,10 @@ void PlanReader::read_split() {
     parallel_.read("images", images_, "Images of a sequence, in the mean",
                    {Bound::non_negative, "must be given where the model has a vision encoder"});
     p_.images = images_.value_or(0);
-    parallel_.read("images_spread", p_.images_spread,
-                   "Standard deviation of the images of a sequence: replicas wait for the one that "
-                   "has most",
-                   {Bound::non_negative});
+    parallel_.read(
+        "images_spread", p_.images_spread,
+        "Standard deviation of the images of a sequence: replicas wait for the one that has most",
+        {Bound::non_negative});
     parallel_.read("freeze_vision", p_.freeze_vision,
                    "The vision encoder is not trained; its projector is, unless adapters are");
 }
@@ -442,8 +439,8 @@ void PlanReader::read_split() {
 void PlanReader::read_execution() {
     const KeyRules as_software{.otherwise = "as job.software does"};
     parallel_.read("zero", zero_,
-                   "ZeRO stage: 1 shares optimizer state over the data-parallel ranks, "
-                   "2 gradients too, 3 weights too (FSDP)",
+                   "ZeRO stage: 1 shares optimizer state over the data-parallel ranks, 2 gradients "
+                   "too, 3 weights too (FSDP)",
                    {Bound::non_negative});
     parallel_.read(
         "flat_parameters", p_.flat_parameters,
@@ -481,10 +478,9 @@ void PlanReader::read_execution() {
         "reduce_in_fp32", p_.reduce_in_fp32,
         "Exchange gradients in fp32; false: in the weights' 16 bits, as ZeRO-3 always does",
         as_software);
-    parallel_.choose(
-        "order", p_.order, rank_order_names,
-        "Which ranks share nodes: those of the first word are neighbours. Anything but tensor "
-        "first sends its collectives over the network");
+    parallel_.choose("order", p_.order, rank_order_names,
+                     "Which ranks share nodes: those of the first word are neighbours. Anything "
+                     "but tensor first sends its collectives over the network");
     read_recompute(parallel_, p_);
 }
 
@@ -497,10 +493,9 @@ void PlanReader::read_adapters_and_experts() {
                    "Expert ranks are tensor-parallel ranks too, and none splits an expert");
     parallel_.read("overlap_expert", p_.overlap_expert,
                    "Hide all-to-all of experts behind another microbatch's computation");
-    parallel_.choose(
-        "dispatch", p_.dispatch, expert_dispatch_names,
-        "How tokens get to their experts: a copy for each (all_to_all), or one for each "
-        "node over its rail and there one for each GPU (two_stage)");
+    parallel_.choose("dispatch", p_.dispatch, expert_dispatch_names,
+                     "How tokens get to their experts: a copy for each (all_to_all), or one for "
+                     "each node over its rail and there one for each GPU (two_stage)");
     parallel_.read("expert_imbalance", imbalance_,
                    "Tokens of the busiest expert-parallel rank over the mean",
                    {Bound::at_least_one, "from the catalogue"});

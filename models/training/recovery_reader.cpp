@@ -16,19 +16,18 @@ RecoveryKeys read_recovery(Section& recovery, RecoveryPolicy usual) {
                   {Bound::non_negative, "a hot spare's, or a requeue's, from the catalogue"});
     recovery.read("restart", out.restart, "Launch, imports, communicator set-up and warm-up",
                   {Bound::non_negative, "the sum of their catalogue values at this size"});
-    recovery.read("restore", out.restore, "Reading the checkpoint back",
-                  {Bound::non_negative,
-                   "what the tier that has it takes, at the share of its read "
-                   "bandwidth that a load gets"});
+    recovery.read(
+        "restore", out.restore, "Reading the checkpoint back",
+        {Bound::non_negative,
+         "what the tier that has it takes, at the share of its read bandwidth that a load gets"});
     recovery.read("image", out.image,
                   "Container image that each node reads from [storage] as it starts",
                   {Bound::non_negative, "every node has it"});
     recovery.read("dataset_index", out.dataset_index,
                   "Index of the data that each rank reads as it starts", {Bound::non_negative});
-    recovery.read(
-        "recompute", out.recompute,
-        "Steps since the last safe checkpoint are lost and done again; false charges only the "
-        "time to come back");
+    recovery.read("recompute", out.recompute,
+                  "Steps since the last safe checkpoint are lost and done again; false charges "
+                  "only the time to come back");
     recovery.finish();
     if (out.policy != RecoveryPolicy::shrink) {
         warn_of_keys(recovery, {"replicas_min"}, "has no effect without policy = \"shrink\"");

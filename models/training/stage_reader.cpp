@@ -206,11 +206,11 @@ StageKeys read_stage(Section& stage, const StageContext& context, std::optional<
         stage, "batch_from", "batch_increment",
         "Sequences a step at the stage's begin, which rise to global_batch in equal parts of it",
         "Sequences by which the batch rises", "one microbatch of each replica");
-    keys.sequence = read_ramp(
-        stage, "sequence_from", "sequence_increment",
-        "Tokens per sequence at the stage's begin, which rise to sequence_length in equal parts of "
-        "it",
-        "Tokens by which a sequence grows", "a token of each context- and tensor-parallel rank");
+    keys.sequence = read_ramp(stage, "sequence_from", "sequence_increment",
+                              "Tokens per sequence at the stage's begin, which rise to "
+                              "sequence_length in equal parts of it",
+                              "Tokens by which a sequence grows",
+                              "a token of each context- and tensor-parallel rank");
     stage.read(
         "stop", spec.stop,
         "How long the job stands still before it starts again with the stage's plan",
