@@ -166,9 +166,7 @@ std::optional<Quantity> ValueReader::quantity(const Value& outer, const std::str
         if (q->integer) q->integer = std::llround(std::min(real(*q->integer) * f, 9.2e18));
     }
     // What rounds to nothing would pass for more than zero: judge the number that will be used.
-    if (!check_bound(whole ? real(*q->integer) : q->value, bound, value, path)) {
-        return std::nullopt;
-    }
+    if (!check_bound(whole ? real(*q->integer) : q->value, bound, value, path)) return std::nullopt;
     if (q->dimension == Dimension::time && Duration(*q->integer) > time_max) {
         error(value.at, path,
               fmt::format("expected at most 100 years, found {}", value.describe()));

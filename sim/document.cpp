@@ -122,9 +122,7 @@ class DocumentWalk {
         std::size_t depth;
     };
     void look_at(std::string_view text, const toml::source_region& at) {
-        if (!unreadable_ && visible(text) != text) {
-            unreadable_ = {visible(text), at.begin};
-        }
+        if (!unreadable_ && visible(text) != text) unreadable_ = {visible(text), at.begin};
     }
 
     std::vector<Found> found_;

@@ -155,9 +155,7 @@ FirstOrderFit first_order_indices(const std::vector<std::vector<double>>& points
     out.q2 = 1 - best.left_out / total;
     const std::vector<double> index = indices(best);
     const auto spread = resampled_indices(basis(points, out.degree), y, out.degree, bootstrap);
-    for (std::size_t i = 0; i < inputs; ++i) {
-        out.inputs[i] = {index[i], middle_95(spread[i])};
-    }
+    for (std::size_t i = 0; i < inputs; ++i) out.inputs[i] = {index[i], middle_95(spread[i])};
     return out;
 }
 

@@ -16,9 +16,7 @@ std::vector<double> weights(std::size_t n) {
     std::vector<double> out(n);
     for (std::size_t s = 0; s < n; ++s) {
         double chosen = 1;  // n - 1 over s
-        for (std::size_t i = 0; i < s; ++i) {
-            chosen = chosen * real(n - 1 - i) / real(i + 1);
-        }
+        for (std::size_t i = 0; i < s; ++i) chosen = chosen * real(n - 1 - i) / real(i + 1);
         out[s] = 1 / (real(n) * chosen);
     }
     return out;

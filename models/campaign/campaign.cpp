@@ -93,9 +93,7 @@ void add_failure_metrics(const Scenario& s, const ReplicaResult& r, MetricList& 
     if (!s.job.smaller.empty() || !s.slow_parts.empty())
         out.count("nodes_changed", job.nodes_changed);
     add_fault_metrics(s, job, out);
-    if (!s.slow_parts.empty()) {
-        out.add("slow_parts_time", seconds(job.slow_time));
-    }
+    if (!s.slow_parts.empty()) out.add("slow_parts_time", seconds(job.slow_time));
     add_node_counts(s, r.nodes, out);
 }
 

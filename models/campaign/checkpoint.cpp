@@ -217,9 +217,7 @@ bool CheckpointJoin::check_tier(Section& section, const TierKeys& tier, Place pl
         section.error(key, std::move(text), std::move(help));
     };
     const bool first = c().tiers.empty();
-    if (first && tier.every > 1) {
-        refuse("every", "the first tier takes every checkpoint");
-    }
+    if (first && tier.every > 1) refuse("every", "the first tier takes every checkpoint");
     if (c().full_every > 1 && tier.every > 1) {
         refuse("every", fmt::format("with {} above 1 a tier needs all of them: each holds what has "
                                     "changed since the one before",

@@ -274,9 +274,7 @@ void CostLines::rent(const BillOfMaterials& bill, const Tenancy& tenancy) {
         return;
     }
     double gpus = 0;
-    for (const NodeOrder& order : bill.nodes) {
-        gpus += real(order.count * order.node->gpus);
-    }
+    for (const NodeOrder& order : bill.nodes) gpus += real(order.count * order.node->gpus);
     double share = plan_.utilisation;
     if (reserves) {
         const double term = seconds(tenancy.term) / seconds_per_year;

@@ -132,9 +132,7 @@ CampaignUse campaign_use(const Scenario& s, std::span<const Metric> metrics, Dur
         energy = energy / joules_per_kilowatt_hour * s.phases[k].as->cost->tariff;
     }
     if (!s.phases.empty()) return usage;
-    for (const char* used : used_metrics) {
-        usage.used.push_back(value_of(metrics, used));
-    }
+    for (const char* used : used_metrics) usage.used.push_back(value_of(metrics, used));
     double& energy = usage.used[static_cast<std::size_t>(UsedLine::energy)];
     energy = energy / joules_per_kilowatt_hour * s.cost->tariff;
     return usage;

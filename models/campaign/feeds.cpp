@@ -124,17 +124,13 @@ Feeds::Feeds(CampaignEngine& engine, Renewals::Target& target, const PowerSpec& 
         alone_.resize(breakers_->count());
         for (std::size_t i = 0; i < behind_.size(); ++i) {
             const std::int64_t first = breakers_->number(i) * power.breaker->nodes;
-            for (std::int64_t n = 0; n < breakers_->nodes(i); ++n) {
-                breaker_of_node_[first + n] = i;
-            }
+            for (std::int64_t n = 0; n < breakers_->nodes(i); ++n) breaker_of_node_[first + n] = i;
             breakers_->set_load(i, load_of(i));
         }
     }
     if (!power.pump) return;
     for (std::int64_t loop = 0; loop < loops.count(); ++loop) {
-        for (const std::int64_t node : loops.nodes(loop)) {
-            loop_of_node_[node] = loop;
-        }
+        for (const std::int64_t node : loops.nodes(loop)) loop_of_node_[node] = loop;
     }
     const auto mean = [this](std::int64_t loop) { return gpu_mean(loop); };
     pumps_.emplace(engine, target, power, mean, seed, replica);

@@ -22,9 +22,7 @@ void ReplicaTally::add(const ReplicaFigures& r) {
     const auto before = static_cast<std::size_t>(sums_.replicas);
     try {
         for (std::size_t c = 0; c < category_count; ++c) sums_.shares[c].push_back(r.ledger[c]);
-        if (scenario_.cost) {
-            sums_.uses.push_back(campaign_use(scenario_, r.metrics, r.simulated));
-        }
+        if (scenario_.cost) sums_.uses.push_back(campaign_use(scenario_, r.metrics, r.simulated));
         sums_.values.add(r.metrics);
     } catch (...) {
         for (std::vector<double>& share : sums_.shares)

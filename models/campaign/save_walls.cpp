@@ -64,9 +64,7 @@ std::vector<SaveWall> node_save_walls(const Scenario& s, Bandwidth node_write,
         {Wall::local, time_at(share, node_write)},
         {Wall::serialisation, time_at(s.checkpoint_size, w.serialization * w.ranks)}};
     const double per_s = files_per_second(w.ranks, create_latency);
-    if (per_s > 0) {
-        walls.push_back({Wall::metadata, from_seconds(real(w.files) / per_s)});
-    }
+    if (per_s > 0) walls.push_back({Wall::metadata, from_seconds(real(w.files) / per_s)});
     return walls;
 }
 

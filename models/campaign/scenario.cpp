@@ -523,9 +523,7 @@ void ScenarioReader::read_job(Section job) {
                        s_.no_path.empty();
     read_checkpoint(job, *catalogue_, s_,
                     burst ? BurstPenalty([&] { return burst_penalty(); }) : BurstPenalty());
-    if (changes_.must_run && ok() && !job.describing()) {
-        check_host_memory(job, *catalogue_, s_);
-    }
+    if (changes_.must_run && ok() && !job.describing()) check_host_memory(job, *catalogue_, s_);
     join_recovery(job, *catalogue_, s_);
     if (s_.job.checkpoint.read_at_start.bytes > Bytes{} &&
         s_.job.checkpoint.mode == CheckpointMode::none) {
@@ -553,9 +551,7 @@ void ScenarioReader::read_step(Section& job) {
         s_.given_step = true;
         const char* const measured = "has no effect beside job.step.time: the step is measured";
         if (changes_.must_run && job.has("software")) job.warning("software", measured);
-        if (changes_.must_run && network_draws_given_) {
-            top_.warning("run.network_draws", measured);
-        }
+        if (changes_.must_run && network_draws_given_) top_.warning("run.network_draws", measured);
         s_.job.step.compute = power_->slowed(*given_step_);
         s_.job.step.throttled = power_->throttled_time(s_.job.step);
         remove_from_step(s_, changes_.without);
@@ -752,9 +748,7 @@ Scenario build(Document& document, Diagnostics& diagnostics, const ScenarioChang
     diagnostics.raise_if_any();
     if (!phases.empty()) return load_phases(document, phases, changes);
     DedicatedJob job;
-    if (is_dedicated(document.root)) {
-        job = take_dedicated_job(document.root, values, job_keys());
-    }
+    if (is_dedicated(document.root)) job = take_dedicated_job(document.root, values, job_keys());
     Scenario scenario = ScenarioReader(values, &document.root, nullptr, changes).read();
     if (job.was_a_kind && !(diagnostics.ok() && diagnostics.warnings().empty())) {
         diagnostics = said_of_kind(diagnostics, job_keys().job);

@@ -118,9 +118,7 @@ double gpu_seconds_alone(const Scenario& s) {
     const WorldJobs all =
         draw_jobs(*s.world, s.seed, 0, bounded ? s.duration : campaign_length_max);
     double sum = 0;
-    for (const WorldJob& job : all.jobs) {
-        sum += real(job.gpus) * alone_seconds(*s.world, job);
-    }
+    for (const WorldJob& job : all.jobs) sum += real(job.gpus) * alone_seconds(*s.world, job);
     return sum;
 }
 

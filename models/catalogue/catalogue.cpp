@@ -241,9 +241,7 @@ void Catalogue::check_bounds(std::string_view kind, std::string_view name) {
     for (const auto& [key, value] : ours->members) {
         if (!changed(kind, name, key) || !named_as_share(key)) continue;
         const Found given = find(kind, name, key);
-        if (sourced_number(*given.value)) {
-            checks.number(*given.value, given.path, Bound::fraction);
-        }
+        if (sourced_number(*given.value)) checks.number(*given.value, given.path, Bound::fraction);
     }
 }
 

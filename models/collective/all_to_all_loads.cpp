@@ -63,9 +63,7 @@ std::vector<AllToAllLoads::Part> AllToAllLoads::parts_of(std::span<const std::in
         }
         Part& part = parts.back();
         part.gpus.push_back(gpu);
-        for (std::int64_t i = 0; i < nics; ++i) {
-            ++part.to_rail[inside_.nearest_nic(gpu) + i];
-        }
+        for (std::int64_t i = 0; i < nics; ++i) ++part.to_rail[inside_.nearest_nic(gpu) + i];
     }
     return parts;
 }

@@ -49,9 +49,7 @@ class Round {
 
 double pairs_in(std::span<const GpuGroup> groups) {
     double pairs = 0;
-    for (const GpuGroup& group : groups) {
-        pairs += real(group.size()) * real(group.size());
-    }
+    for (const GpuGroup& group : groups) pairs += real(group.size()) * real(group.size());
     return pairs;
 }
 
@@ -162,9 +160,7 @@ void GpuNetwork::connect(const Hop& hop, std::vector<Usage>& out) {
     const VertexId b = topology_.nic(inside_.node_of(hop.to), hop.rail);
     const std::size_t first = out.size();
     const std::uint64_t label = static_cast<std::uint64_t>(hop.from) + (hop.connection << 32U);
-    if (!router_->route(a, b, label, out)) {
-        throw NoPath(topology_.name(a), topology_.name(b));
-    }
+    if (!router_->route(a, b, label, out)) throw NoPath(topology_.name(a), topology_.name(b));
     const std::span<const Usage> route(out.data() + first, out.size() - first);
     note_latency(route);
     if (cables_used_) cables_used_->add(a, b, route);
@@ -365,9 +361,7 @@ double GpuNetwork::nvlink_left(std::span<const GpuGroup> groups) const {
         if (fault.part != Part::nvlink) continue;
         const std::int64_t gpu = inside_.first_gpu(fault.node) + fault.index;
         for (const GpuGroup& group : groups) {
-            if (std::ranges::find(group, gpu) != group.end()) {
-                left = std::min(left, fault.speed);
-            }
+            if (std::ranges::find(group, gpu) != group.end()) left = std::min(left, fault.speed);
         }
     }
     return left;

@@ -238,9 +238,7 @@ class ReceiverCredits final : public Congestion {
     void queue(Receiver& r, std::uint32_t flow) {
         State& s = flows_[flow];
         if ((s.wanted > s.given || !s.heard) && s.place != Place::wanting) {
-            if (s.place == Place::others) {
-                r.others.erase(std::ranges::find(r.others, flow));
-            }
+            if (s.place == Place::others) r.others.erase(std::ranges::find(r.others, flow));
             s.place = Place::wanting;
             s.heard = true;
             r.wanting.push_back(flow);

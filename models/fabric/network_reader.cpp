@@ -298,9 +298,7 @@ void NetworkReader::warn_of_idle_keys(Section& section, const ClusterNetwork& ne
                       "spine", "core"},
                      of_shape);
     }
-    if (kind == "single_switch") {
-        warn_of_keys(section, {"switch_cable", "switch_optics"}, of_shape);
-    }
+    if (kind == "single_switch") warn_of_keys(section, {"switch_cable", "switch_optics"}, of_shape);
     warn_of_shape(section, network);
     const Routing policy = network.routing.policy;
     const std::string of_routing =
@@ -704,9 +702,7 @@ const ClusterNetwork* choose_network(Section& section,
         return n.name == names[network] && n.topology.vertex_count() > 0;
     });
     if (its != networks.end()) return &*its;
-    if (network == 1) {
-        section.error("network", "there is no storage network", "[fabric.storage]");
-    }
+    if (network == 1) section.error("network", "there is no storage network", "[fabric.storage]");
     return nullptr;
 }
 

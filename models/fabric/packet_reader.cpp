@@ -403,9 +403,7 @@ PacketProfile PacketReader::profile(Catalogue& catalogue, const Topology& topolo
     // Without flow control, acknowledgements queue with the data, as TCP's do; InfiniBand's have credits too.
     const bool credits = p.flow_control == FlowControl::credits;
     spec.classes = {{}, {p.flow_control, !credits}};
-    if (storage.weight > 0) {
-        spec.classes.push_back({p.flow_control, !credits, storage.weight});
-    }
+    if (storage.weight > 0) spec.classes.push_back({p.flow_control, !credits, storage.weight});
     spec.classes[0] = {credits ? FlowControl::credits : FlowControl::none, false, 0};
     resolve_priorities(p, storage);
     if (credits) resolve_credits(catalogue, p);

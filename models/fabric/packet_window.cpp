@@ -141,9 +141,7 @@ std::vector<WindowLink> look_at_links(const PacketEngine& engine, std::size_t li
             link.queue_bytes_max = std::max(link.queue_bytes_max, engine.queue_bytes_max(l, c));
             link.stormed = link.stormed || engine.stormed(l, c);
         }
-        if (link.pauses > 0 || link.queue_bytes_max > 0 || link.overflows > 0) {
-            out.push_back(link);
-        }
+        if (link.pauses > 0 || link.queue_bytes_max > 0 || link.overflows > 0) out.push_back(link);
     }
     return out;
 }

@@ -49,9 +49,7 @@ Router::Router(const Topology& topology, RoutingSpec spec)
         spec_.policy = Routing::spray;
     }
     const bool adaptive = spec_.policy == Routing::adaptive;
-    if (adaptive || spec_.policy == Routing::spray) {
-        way_of_.resize(topology.vertex_count(), no_way);
-    }
+    if (adaptive || spec_.policy == Routing::spray) way_of_.resize(topology.vertex_count(), no_way);
     // Where all ways are alike, packets that choose load all of them alike, and there is nothing to remember.
     if (spec_.policy == Routing::flowlet || (adaptive && !paths_.all_alike())) {
         load_.resize(topology.links().size());

@@ -85,9 +85,7 @@ class Layout {
         std::vector<VertexId> nics(static_cast<std::size_t>(count));
         for (std::int64_t rail = 0; rail < topology_.nics_per_node(); ++rail) {
             for (std::int64_t first = 0; first < context_.nodes; first += count) {
-                for (std::int64_t i = 0; i < count; ++i) {
-                    nics[i] = topology_.nic(first + i, rail);
-                }
+                for (std::int64_t i = 0; i < count; ++i) nics[i] = topology_.nic(first + i, rail);
                 visit(nics);
             }
         }
@@ -231,9 +229,7 @@ std::vector<NetworkWindow> lay_out(const WindowSpec& spec, const WindowContext& 
             if (route.network == network.name) layout.add_route(route);
         }
         for (std::size_t i = 0; i < spec.traffic.size(); ++i) {
-            if (network_of(spec.traffic[i], context) == &network) {
-                layout.add(spec.traffic[i], i);
-            }
+            if (network_of(spec.traffic[i], context) == &network) layout.add(spec.traffic[i], i);
         }
         for (const FaultSpec& fault : spec.faults) {
             if (fault.network == network.name) layout.add_fault(fault);

@@ -26,9 +26,7 @@ std::uint64_t bit_of(const NodesOfWord& nodes) {
 
 Instant next_end(const Reservation& r, Instant at) {
     Instant end = r.start + r.length;
-    if (r.every > Duration{} && at >= end) {
-        end += r.every * ((at - end) / r.every + 1);
-    }
+    if (r.every > Duration{} && at >= end) end += r.every * ((at - end) / r.every + 1);
     return end;
 }
 

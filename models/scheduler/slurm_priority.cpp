@@ -15,9 +15,7 @@ std::vector<double> factors(const Items& items) {
     std::int64_t most = 1;
     for (const auto& item : items) most = std::max(most, item.priority);
     std::vector<double> out;
-    for (const auto& item : items) {
-        out.push_back(real(item.priority) / real(most));
-    }
+    for (const auto& item : items) out.push_back(real(item.priority) / real(most));
     return out;
 }
 
@@ -107,9 +105,7 @@ std::int64_t SlurmPriorities::priority(JobIndex index, Instant now) const {
         std::clamp(as_of(now) - world_.status(index).eligible, Duration{}, rules_.age_max);
     // As Slurm has it: of the nodes and of the processors, on average.
     double size = 0;
-    if (rules_.job_size > 0) {
-        size = (real(job.pods()) / nodes_ + real(job.gpus) / gpus_) / 2;
-    }
+    if (rules_.job_size > 0) size = (real(job.pods()) / nodes_ + real(job.gpus) / gpus_) / 2;
     const auto weighted = [](std::int64_t weight, double factor) { return real(weight) * factor; };
     const double sum = weighted(rules_.age, seconds(waited) / seconds(rules_.age_max)) +
                        weighted(rules_.fair_share, fair_share_[job.account]) +

@@ -548,9 +548,7 @@ class BurstRun {
     }
 
     std::string why_stuck(std::uint32_t load) {
-        if (!traffic_.no_path().empty()) {
-            return fmt::format("no path joins {}", traffic_.no_path());
-        }
+        if (!traffic_.no_path().empty()) return fmt::format("no path joins {}", traffic_.no_path());
         for (std::size_t i = 0; i < sharing_.classes().size(); ++i) {
             const BurstClass& c = sharing_.classes()[i];
             if (c.phase != Phase::moving || c.load != load) continue;

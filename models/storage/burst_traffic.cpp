@@ -80,9 +80,7 @@ void BurstTraffic::add_store(Direction direction) {
     const std::size_t count = spread_over_all_ ? 1 : static_cast<std::size_t>(servers_);
     store.servers =
         add_ceilings(limits.servers.bandwidth, count, {Wall::store, limits.servers.what});
-    for (std::size_t i = 0; i < count; ++i) {
-        capacities_[store.servers + i] /= real(count);
-    }
+    for (std::size_t i = 0; i < count; ++i) capacities_[store.servers + i] /= real(count);
     store.client_bounded = limits.client < unlimited;
     if (store.client_bounded) {
         store.clients =

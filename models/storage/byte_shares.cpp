@@ -24,9 +24,7 @@ void ByteShares::add(const Claim& claim) {
 double ByteShares::next_level(const std::vector<Claim*>& rising) const {
     double level = infinity;
     for (const Limit& limit : limits_) level = std::min(level, limit.level());
-    for (const Claim* each : rising) {
-        level = std::min(level, real(each->cap) / each->weight);
-    }
+    for (const Claim* each : rising) level = std::min(level, real(each->cap) / each->weight);
     return level;
 }
 

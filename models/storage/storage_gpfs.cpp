@@ -28,9 +28,7 @@ class GpfsStore : public StorageSystem {
         out.read = read_ceilings(d_, {up, raid_read_drives(d_, s_.groups, state), up});
         out.write = write_ceilings(d_, {up, raid_write_drives(d_, s_.groups, state), up});
         // With both servers of a block gone, every striped file misses a part.
-        if (state.servers_down > d_.servers / 2) {
-            stop(out);
-        }
+        if (state.servers_down > d_.servers / 2) stop(out);
         return out;
     }
 

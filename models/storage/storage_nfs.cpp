@@ -24,9 +24,7 @@ class NfsStore : public StorageSystem {
         out.write = write_ceilings(d_, {1, raid_write_drives(d_, s_.groups, state), 1});
         out.file_read = d_.client_read;
         out.file_write = d_.client_write;
-        if (state.servers_down > (s_.pair ? 1 : 0)) {
-            stop(out);
-        }
+        if (state.servers_down > (s_.pair ? 1 : 0)) stop(out);
         return out;
     }
 

@@ -58,9 +58,7 @@ class VastStore : public StorageSystem {
         if (state.write_buffer_full) out.write.push_back({"write buffer's drain", out.drain});
         out.all_at(s_.metadata_per_s * cnodes);
         // Stripes span all boxes.
-        if (state.boxes_down > (s_.box_ha ? 1 : 0) || cnodes == 0) {
-            stop(out);
-        }
+        if (state.boxes_down > (s_.box_ha ? 1 : 0) || cnodes == 0) stop(out);
         return out;
     }
 

@@ -371,9 +371,7 @@ double accumulation_seconds(const TransformerModel& m, const ParallelPlan& p, co
     LayerParameters parameters = layer_parameters(m);
     parameters.dense_vectors = parameters.expert_vectors = 0;
     double weights = common_parameters(parameters, kind) / real(p.tensor);
-    if (kind.experts()) {
-        weights += parameters.routed / real(p.expert * p.expert_tensor());
-    }
+    if (kind.experts()) weights += parameters.routed / real(p.expert * p.expert_tensor());
     return memory_seconds(gpu, gpu.accumulation_traffic * weights);
 }
 
@@ -425,9 +423,7 @@ LayerWork layer_work(const TransformerModel& m, const ParallelPlan& p, Communica
     sum.moved = gpu.elementwise_traffic * width * (m.parallel_block ? 0.5 : share);
     sum.kernels = share * plain_kernels;
     if (kind.mixer == Mixer::attention) attention_matrices(m, p, sum);
-    if (kind.mixer == Mixer::state) {
-        state_matrices(m.state, real(m.hidden), p, sum);
-    }
+    if (kind.mixer == Mixer::state) state_matrices(m.state, real(m.hidden), p, sum);
     if (kind.feed_forward != FeedForward::none) feed_forward_matrices(m, p, gpu, experts, sum);
     // Scales and casts are kernels of their own, two for each product.
     if (p.precision != Precision::bf16) sum.kernels += 2 * (experts ? 2 + 4 * share : 4 * share);

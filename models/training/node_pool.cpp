@@ -97,17 +97,13 @@ NodePool::Struck NodePool::still_broken() {
     };
     for (const auto& [node, strike] : broken_) add(node, strike);
     if (!struck.slots.empty()) {
-        for (const std::int64_t slot : struck.slots) {
-            broken_.erase(slots_[slot]);
-        }
+        for (const std::int64_t slot : struck.slots) broken_.erase(slots_[slot]);
         return struck;
     }
     for (const auto& [node, shaded] : shaded_) {
         if (!shaded.noticed) add(node, shaded.strike);
     }
-    for (const std::int64_t slot : struck.slots) {
-        shaded_.at(slots_[slot]).noticed = true;
-    }
+    for (const std::int64_t slot : struck.slots) shaded_.at(slots_[slot]).noticed = true;
     return struck;
 }
 

@@ -112,18 +112,14 @@ std::int64_t layers_of_stage(const TransformerModel& m, const ParallelPlan& p, s
 }  // namespace
 
 std::int64_t layers_per_stage(const TransformerModel& m, const ParallelPlan& p) {
-    if (!p.stage_layers.empty()) {
-        return *std::ranges::max_element(p.stage_layers);
-    }
+    if (!p.stage_layers.empty()) return *std::ranges::max_element(p.stage_layers);
     const std::int64_t stages = open_stages(p);
     return stages > 0 ? (open_layers(m, p) + stages - 1) / stages : 0;
 }
 
 std::vector<std::int64_t> even_stages(std::int64_t layers, std::int64_t stages) {
     std::vector<std::int64_t> out(static_cast<std::size_t>(stages), layers / stages);
-    for (std::int64_t i = 0; i < layers % stages; ++i) {
-        ++out[stages - 2 - i];
-    }
+    for (std::int64_t i = 0; i < layers % stages; ++i) ++out[stages - 2 - i];
     return out;
 }
 

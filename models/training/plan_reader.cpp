@@ -514,9 +514,7 @@ void PlanReader::settle() {
         parallel_.warning("expert_imbalance",
                           fmt::format("{} has no experts", context_.model.name));
     }
-    if (p_.zero < 3) {
-        warn_of_keys(parallel_, {"flat_parameters"}, "has no effect without zero = 3");
-    }
+    if (p_.zero < 3) warn_of_keys(parallel_, {"flat_parameters"}, "has no effect without zero = 3");
     if (context_.model.name.empty() && parallel_.present()) {
         parallel_.warning("", "has no effect without job.model");
     }

@@ -23,9 +23,7 @@ class DriftingPhases {
           slowdown_(sharing_.parts().size(), 1.0),
           blame_(slowdown_.size(), std::vector<double>(jobs_.size())) {
         double states = 1;
-        for (std::size_t j = 0; j < jobs_.size(); ++j) {
-            states *= real(ways(j));
-        }
+        for (std::size_t j = 0; j < jobs_.size(); ++j) states *= real(ways(j));
         if (states > states_max) {
             sample();
         } else {
@@ -228,9 +226,7 @@ class DriftingPhases {
         std::vector<std::vector<double>> place(jobs_.size());
         for (std::size_t j = 0; j < jobs_.size(); ++j) {
             RandomStream stream(0, j, "phases of jobs that share links");
-            for (std::size_t i = 0; i < samples; ++i) {
-                place[j].push_back((real(i) + 0.5) / samples);
-            }
+            for (std::size_t i = 0; i < samples; ++i) place[j].push_back((real(i) + 0.5) / samples);
             stream.shuffle(place[j]);
         }
         Moment moment;
@@ -313,9 +309,7 @@ void SharedLinks::join(Member job, std::shared_ptr<const StepTraffic> traffic, d
 void SharedLinks::leave(Member job) {
     for (const Peak& peak : members_.at(job).peaks) {
         LinkState& link = links_[peak.link];
-        if (link.can_be_full()) {
-            changed_.insert(changed_.end(), link.jobs.begin(), link.jobs.end());
-        }
+        if (link.can_be_full()) changed_.insert(changed_.end(), link.jobs.begin(), link.jobs.end());
         link.jobs.erase(std::ranges::lower_bound(link.jobs, job));
         link.load_bytes_per_s -= peak.bytes_per_s;
         if (link.jobs.empty()) link.load_bytes_per_s = 0;  // no rounding is left

@@ -363,9 +363,7 @@ StepOutline step_outline(const TransformerModel& m, const ParallelPlan& p, Commu
         const LayerWork work = stage_of(m, p, gpu, layers, run).work;
         StageOutline stage{run, {}, 0, work.forward.offload, work.backward.offload};
         groups.note_calls(&stage.exchanges);
-        if (exchanged) {
-            exchange_seconds(m, p, groups, bytes, run.layers);
-        }
+        if (exchanged) exchange_seconds(m, p, groups, bytes, run.layers);
         groups.note_calls(nullptr);
         stage.optimizer_s = optimizer_seconds(m, p, gpu, run.layers, optimizer_traffic) +
                             seconds(gpu.step_overhead);

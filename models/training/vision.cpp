@@ -25,9 +25,7 @@ void check_encoder(Catalogue& c, const std::string& model, const VisionEncoder& 
         wrong({"vision_positions", "vision_patches"},
               fmt::format("{} positions for {} patches", v.positions, v.patches));
     }
-    if (v.window >= v.patches) {
-        wrong({"vision_window"}, "has no effect: it is all of an image");
-    }
+    if (v.window >= v.patches) wrong({"vision_window"}, "has no effect: it is all of an image");
     if (v.full_attention_every > 0 && v.window == 0) {
         wrong({"vision_full_attention_every"}, "has no effect without vision_window");
     }
@@ -35,9 +33,7 @@ void check_encoder(Catalogue& c, const std::string& model, const VisionEncoder& 
         wrong({"vision_full_attention_every", "vision_layers"},
               fmt::format("no layer of {} is the {}th", v.layers, v.full_attention_every));
     }
-    if (v.pool && v.merge == 1) {
-        wrong({"vision_pool"}, "has no effect without vision_merge");
-    }
+    if (v.pool && v.merge == 1) wrong({"vision_pool"}, "has no effect without vision_merge");
 }
 
 }  // namespace
