@@ -8,7 +8,6 @@
 #include "models/campaign/campaign.h"
 #include "models/campaign/power_reader.h"
 #include "models/fabric/fabric.h"
-#include "models/facility/facility.h"
 
 namespace railyard {
 

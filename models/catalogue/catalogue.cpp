@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
 #include <mutex>
 
 #include "models/catalogue/catalogue_text.h"

@@ -7,12 +7,10 @@
 #include <map>
 #include <mutex>
 #include <numeric>
-#include <utility>
 
 #include "models/collective/all_to_all_loads.h"
 #include "sim/cancel.h"
 #include "sim/check.h"
-#include "sim/fingerprint.h"
 
 namespace railyard {
 

@@ -8,7 +8,6 @@
 #include <mutex>
 #include <optional>
 
-#include "models/fabric/packet_reader.h"
 #include "models/fabric/places.h"
 #include "sim/text.h"
 

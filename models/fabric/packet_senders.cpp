@@ -1,7 +1,6 @@
 #include "models/fabric/packet_senders.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "sim/check.h"
 

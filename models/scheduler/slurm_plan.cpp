@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
-#include <utility>
 
 #include "sim/check.h"
 #include "sim/integers.h"

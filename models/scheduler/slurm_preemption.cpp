@@ -1,6 +1,5 @@
 #include "models/scheduler/slurm_preemption.h"
 
-#include <algorithm>
 #include <tuple>
 
 namespace railyard {

@@ -1,6 +1,5 @@
 #include "models/scheduler/world_work.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "sim/check.h"

@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <numeric>
-#include <optional>
 #include <utility>
 
 #include "models/storage/burst_traffic.h"

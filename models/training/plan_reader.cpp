@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "models/training/plan_check.h"
-#include "models/training/software.h"
 #include "sim/text.h"
 
 namespace railyard {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <utility>
 
 #include "models/training/link_sharing.h"
 #include "sim/check.h"

@@ -1,6 +1,5 @@
 #include "models/training/step.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "models/training/layer_work.h"
