@@ -258,23 +258,12 @@ class PacketRates final : public NetworkModel {
                 // Each server has a stripe of every node.
                 const VertexId there =
                     t.server_nic((node + k) % servers, node % t.spec().nics_per_server);
-                MessageFlows::Message m{nic_towards(node, there, node + k, flows), there,
+                MessageFlows::Message m{flows.nic_towards(node, there, node + k), there,
                                         static_cast<std::int64_t>(bytes / real(servers))};
                 m.traffic_class = scenario_.own_class ? 2 : 1;
                 flows.send(m);
             }
         }
-    }
-
-    // The node's NIC number `preferred`, or the next one with a path there: rails may not meet.
-    VertexId nic_towards(std::int64_t node, VertexId there, std::int64_t preferred,
-                         MessageFlows& flows) const {
-        const Topology& t = network_.topology;
-        for (std::int64_t i = 0; i < t.nics_per_node(); ++i) {
-            const VertexId nic = t.nic(node, (preferred + i) % t.nics_per_node());
-            if (flows.reaches(nic, there)) return nic;
-        }
-        throw NoPath(t.name(t.nic(node, 0)), t.name(there));
     }
 
     // A server takes what its drives take.

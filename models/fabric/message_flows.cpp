@@ -101,6 +101,15 @@ std::size_t MessageFlows::aggregation_node(VertexId switch_) {
     return static_cast<std::size_t>(found - aggregating_.begin());
 }
 
+VertexId MessageFlows::nic_towards(std::int64_t node, VertexId there, std::int64_t preferred) {
+    const std::int64_t nics = topology_.nics_per_node();
+    for (std::int64_t i = 0; i < nics; ++i) {
+        const VertexId nic = topology_.nic(node, (preferred + i) % nics);
+        if (router_.reaches(nic, there)) return nic;
+    }
+    throw NoPath(topology_.name(topology_.nic(node, 0)), topology_.name(there));
+}
+
 std::vector<std::int64_t> MessageFlows::all_reduce(const AggregationTree& tree, std::int64_t bytes,
                                                    std::int64_t pieces, Picoseconds start) {
     std::map<VertexId, std::size_t> node;  // of each switch

@@ -191,7 +191,7 @@ class Layout {
                 const std::int64_t server = (node * stripes + k) % servers;
                 const std::int64_t of_server = taken[server]++ % topology_.spec().nics_per_server;
                 const VertexId there = topology_.server_nic(server, of_server);
-                const VertexId here = nic_towards(node, there, node + k);
+                const VertexId here = flows_.nic_towards(node, there, node + k);
                 const std::int64_t bytes =
                     spec_->bytes.count() / stripes + (k < spec_->bytes.count() % stripes);
                 const bool write = spec_->kind == WindowTraffic::checkpoint;
@@ -199,15 +199,6 @@ class Layout {
                      traffic_class);
             }
         }
-    }
-    // The node's NIC number `preferred`, or the next one that has a path there: rails may not meet.
-    VertexId nic_towards(std::int64_t node, VertexId there, std::int64_t preferred) {
-        const std::int64_t nics = topology_.nics_per_node();
-        for (std::int64_t i = 0; i < nics; ++i) {
-            const VertexId nic = topology_.nic(node, (preferred + i) % nics);
-            if (flows_.reaches(nic, there)) return nic;
-        }
-        throw NoPath(topology_.name(topology_.nic(node, 0)), topology_.name(there));
     }
 
     const Topology& topology_;
