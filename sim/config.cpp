@@ -163,13 +163,10 @@ std::optional<Quantity> ValueReader::quantity(const Value& outer, const std::str
     }
     if (const double f = factor(path); f != 1.0) {
         q->value *= f;
-        if (q->integer)
-            q->integer = std::llround(std::min(static_cast<double>(*q->integer) * f, 9.2e18));
+        if (q->integer) q->integer = std::llround(std::min(real(*q->integer) * f, 9.2e18));
     }
     // What rounds to nothing would pass for more than zero: judge the number that will be used.
-    if (!check_bound(whole ? static_cast<double>(*q->integer) : q->value, bound, value, path)) {
-        return std::nullopt;
-    }
+    if (!check_bound(whole ? real(*q->integer) : q->value, bound, value, path)) return std::nullopt;
     if (q->dimension == Dimension::time && Duration(*q->integer) > time_max) {
         error(value.at, path,
               fmt::format("expected at most 100 years, found {}", value.describe()));
@@ -200,7 +197,7 @@ std::optional<std::int64_t> ValueReader::integer(const Value& outer, const std::
     const double f = factor(path);
     const std::int64_t scaled =
         f == 1.0 ? value.integer : std::llround(std::min(value.real * f, 9.2e18));
-    if (!check_bound(static_cast<double>(scaled), bound, value, path)) return std::nullopt;
+    if (!check_bound(real(scaled), bound, value, path)) return std::nullopt;
     return scaled;
 }
 
@@ -438,9 +435,8 @@ void Section::read_time_or_steps(const char* key, Duration& time, std::int64_t& 
 
 void Section::choose(const char* key, int& out, const std::vector<std::string>& words,
                      const char* doc) {
-    const Value* value =
-        take(key, fmt::format("one of {}", fmt::join(words, ", ")),
-             words[static_cast<std::size_t>(out)], doc, false, {Bound::any, {}, &words});
+    const Value* value = take(key, fmt::format("one of {}", fmt::join(words, ", ")), words[out],
+                              doc, false, {Bound::any, {}, &words});
     if (value == nullptr) return;
     const auto found = std::ranges::find(words, value->text);
     if (value->kind != Value::Kind::string || found == words.end()) {

@@ -108,8 +108,8 @@ class ValueReader {
 // What holds for a key beyond its name and meaning.
 struct KeyRules {
     Bound bound = Bound::any;
-    bool required = false;
     const char* otherwise = nullptr;  // said for a default that the target's value doesn't show
+    bool required = false;
 };
 
 // What a key's value may be, for the schema.

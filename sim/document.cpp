@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -122,9 +121,7 @@ class DocumentWalk {
         std::size_t depth;
     };
     void look_at(std::string_view text, const toml::source_region& at) {
-        if (!unreadable_ && visible(text) != text) {
-            unreadable_ = {visible(text), at.begin};
-        }
+        if (!unreadable_ && visible(text) != text) unreadable_ = {visible(text), at.begin};
     }
 
     std::vector<Found> found_;
@@ -215,9 +212,7 @@ Value convert(const toml::node& node) {
 // The item of an array that a setting names by number; nullptr: there is none.
 Value* item(Value& array, const std::string& index) {
     const auto at = whole_value(index);
-    return at && *at >= 0 && *at < std::ssize(array.items)
-               ? &array.items[static_cast<std::size_t>(*at)]
-               : nullptr;
+    return at && *at >= 0 && *at < std::ssize(array.items) ? &array.items[*at] : nullptr;
 }
 
 }  // namespace

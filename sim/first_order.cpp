@@ -33,7 +33,7 @@ MatrixXd basis(const std::vector<std::vector<double>>& points, std::size_t degre
             double before = 1;
             double now = z;
             for (std::size_t d = 1; d <= degree; ++d) {
-                const auto n = static_cast<double>(d);
+                const auto n = real(d);
                 x(r, column++) = std::sqrt(2 * n + 1) * now;
                 before = std::exchange(now, ((2 * n + 1) * z * now - n * before) / (n + 1));
             }
@@ -60,7 +60,7 @@ bool fit(const MatrixXd& x, const VectorXd& y, std::size_t degree, Fit& out) {
     const MatrixXd root = qr.colsPermutation() * triangle.triangularView<Eigen::Upper>().solve(
                                                      MatrixXd::Identity(x.cols(), x.cols()));
     out.residual = residual.squaredNorm();
-    out.noise = out.residual / static_cast<double>(x.rows() - x.cols());
+    out.noise = out.residual / real(x.rows() - x.cols());
     out.left_out = 0;
     for (Eigen::Index row = 0; row < x.rows(); ++row) {
         const double leverage = (x.row(row) * root).squaredNorm();
@@ -118,7 +118,7 @@ std::vector<std::vector<double>> resampled_indices(const MatrixXd& x, const Vect
 Interval middle_95(const std::vector<double>& sorted) {
     if (sorted.empty()) return {0, 1};
     const auto at = [&](double share) {
-        return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1))];
+        return sorted[static_cast<std::size_t>(share * real(sorted.size() - 1))];
     };
     return {at(0.025), at(0.975)};
 }
@@ -135,7 +135,7 @@ FirstOrderFit first_order_indices(const std::vector<std::vector<double>>& points
     FirstOrderFit out;
     out.mean = y.mean();
     const double total = squares_about_mean(y);
-    out.deviation = std::sqrt(total / static_cast<double>(y.size() - 1));
+    out.deviation = std::sqrt(total / real(y.size() - 1));
     out.inputs.resize(inputs);
     const auto [low, high] = std::minmax_element(results.begin(), results.end());
     if (*low == *high) return out;
@@ -155,9 +155,7 @@ FirstOrderFit first_order_indices(const std::vector<std::vector<double>>& points
     out.q2 = 1 - best.left_out / total;
     const std::vector<double> index = indices(best);
     const auto spread = resampled_indices(basis(points, out.degree), y, out.degree, bootstrap);
-    for (std::size_t i = 0; i < inputs; ++i) {
-        out.inputs[i] = {index[i], middle_95(spread[i])};
-    }
+    for (std::size_t i = 0; i < inputs; ++i) out.inputs[i] = {index[i], middle_95(spread[i])};
     return out;
 }
 

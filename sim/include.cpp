@@ -75,9 +75,7 @@ bool Includes::is_list_of_files(const Value& value) {
         value.kind == Value::Kind::array && std::ranges::all_of(value.items, [](const Value& item) {
             return item.kind == Value::Kind::string && !item.text.empty();
         });
-    if (!files) {
-        error(value, key, "expected a list of files", "include = [\"cluster.toml\"]");
-    }
+    if (!files) error(value, key, "expected a list of files", "include = [\"cluster.toml\"]");
     return files;
 }
 

@@ -2,7 +2,6 @@
 // Named results of one replica, and their means over many. One spelling from here to JSON, SQL and
 // charts.
 
-#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>

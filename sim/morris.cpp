@@ -16,8 +16,7 @@ constexpr double step = 2.0 / 3;
 void add_trajectory(MorrisDesign& design, RandomStream& random) {
     std::vector<double> point;
     for (std::size_t i = 0; i < design.inputs; ++i) {
-        point.push_back(static_cast<double>(random.below(levels)) /
-                        static_cast<double>(levels - 1));
+        point.push_back(real(random.below(levels)) / real(levels - 1));
     }
     std::vector<std::size_t> order(design.inputs);
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -57,7 +56,7 @@ std::vector<ElementaryEffects> elementary_effects(const MorrisDesign& design,
         ElementaryEffects& e = out.emplace_back();
         e.count = of_input.size();
         if (e.count == 0) continue;
-        const auto n = static_cast<double>(e.count);
+        const auto n = real(e.count);
         for (const double effect : of_input) {
             e.mean += effect / n;
             e.mean_absolute += std::abs(effect) / n;

@@ -74,7 +74,7 @@ std::uint64_t RandomStream::next_u64() {
 }
 
 double RandomStream::uniform() {
-    return static_cast<double>(next_u64() >> 11) * 0x1p-53;
+    return real(next_u64() >> 11) * 0x1p-53;
 }
 
 std::uint64_t RandomStream::below(std::uint64_t n) {

@@ -11,7 +11,7 @@ namespace {
 
 // The upper 53 bits, as a fraction of one.
 double unit(std::uint64_t bits) {
-    return static_cast<double>(bits >> 11) * 0x1p-53;
+    return real(bits >> 11) * 0x1p-53;
 }
 
 UnitPoints grid(std::int64_t points, std::size_t axes) {
@@ -33,8 +33,7 @@ UnitPoints latin_hypercube(std::int64_t points, std::size_t axes, std::uint64_t 
             strata[j] = i;
         }
         for (std::size_t i = 0; i < n; ++i) {
-            out[i][axis] =
-                (static_cast<double>(strata[i]) + random.uniform()) / static_cast<double>(n);
+            out[i][axis] = (real(strata[i]) + random.uniform()) / real(n);
         }
     }
     return out;

@@ -16,10 +16,8 @@ std::vector<double> weights(std::size_t n) {
     std::vector<double> out(n);
     for (std::size_t s = 0; s < n; ++s) {
         double chosen = 1;  // n - 1 over s
-        for (std::size_t i = 0; i < s; ++i) {
-            chosen = chosen * static_cast<double>(n - 1 - i) / static_cast<double>(i + 1);
-        }
-        out[s] = 1 / (static_cast<double>(n) * chosen);
+        for (std::size_t i = 0; i < s; ++i) chosen = chosen * real(n - 1 - i) / real(i + 1);
+        out[s] = 1 / (real(n) * chosen);
     }
     return out;
 }
@@ -60,7 +58,7 @@ SampledShares shapley_shares(const std::vector<JoiningOrder>& orders,
                              const std::function<double(Coalition)>& value) {
     RY_CHECK(!orders.empty() && orders.size() % 2 == 0);
     const std::size_t players = orders[0].size();
-    const auto pairs = static_cast<double>(orders.size() / 2);
+    const auto pairs = real(orders.size() / 2);
     std::vector<double> sum(players, 0.0);
     std::vector<double> squares(players, 0.0);
     std::vector<double> of_pair(players);

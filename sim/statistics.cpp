@@ -38,12 +38,12 @@ void judge_witnesses(std::span<const double> values, SharedLuck luck, Summary& s
     RY_CHECK(luck.size() == values.size());
     std::map<std::size_t, double> off;
     for (std::size_t i = 0; i < values.size(); ++i) off[luck[i]] += values[i] - s.mean;
-    const double witnesses = static_cast<double>(off.size());
+    const double witnesses = real(off.size());
     s.degrees = witnesses - 1;
     if (s.degrees == 0) return;
     double squares = 0;
     for (const auto& [number, sum] : off) squares += sum * sum;
-    s.spread = std::sqrt(witnesses / s.degrees * squares / static_cast<double>(s.count));
+    s.spread = std::sqrt(witnesses / s.degrees * squares / real(s.count));
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ Interval mean_interval(const Summary& s, double confidence) {
         return {-infinity, infinity};
     }
     const double half = student_t_quantile(1 - (1 - confidence) / 2, s.degrees) * s.spread /
-                        std::sqrt(static_cast<double>(s.count));
+                        std::sqrt(real(s.count));
     return {s.mean - half, s.mean + half};
 }
 
@@ -67,7 +67,7 @@ Summary summarise(std::span<const double> values, SharedLuck luck) {
     // Around the first value, so that equal values have exactly that mean and no deviation.
     double sum = 0;
     for (const double v : values) sum += v - values[0];
-    const double n = static_cast<double>(values.size());
+    const double n = real(values.size());
     s.mean = values[0] + sum / n;
     double squares = 0;
     for (const double v : values) squares += (v - s.mean) * (v - s.mean);
@@ -89,26 +89,26 @@ double correlation(std::span<const double> a, std::span<const double> b) {
     if (a.size() < 2 || sa.deviation == 0 || sb.deviation == 0) return 0;
     double sum = 0;
     for (std::size_t i = 0; i < a.size(); ++i) sum += (a[i] - sa.mean) * (b[i] - sb.mean);
-    return sum / (static_cast<double>(a.size() - 1) * sa.deviation * sb.deviation);
+    return sum / (real(a.size() - 1) * sa.deviation * sb.deviation);
 }
 
 double sorted_quantile(std::span<const double> sorted, double p) {
     RY_CHECK(!sorted.empty() && p >= 0 && p <= 1);
-    const double at = p * static_cast<double>(sorted.size() - 1);
+    const double at = p * real(sorted.size() - 1);
     const auto below = static_cast<std::size_t>(at);
     const std::size_t above = std::min(below + 1, sorted.size() - 1);
     if (sorted[below] == sorted[above]) return sorted[below];  // also when both are infinite
-    return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+    return sorted[below] + (at - real(below)) * (sorted[above] - sorted[below]);
 }
 
 std::size_t nearest_place(double p, std::size_t n) {
     RY_CHECK(n > 0 && p >= 0 && p <= 1);
-    return static_cast<std::size_t>(std::llround(p * static_cast<double>(n - 1)));
+    return static_cast<std::size_t>(std::llround(p * real(n - 1)));
 }
 
 std::size_t place_after(double p, std::size_t n) {
     RY_CHECK(n > 0 && p >= 0 && p < 1);
-    return static_cast<std::size_t>(p * static_cast<double>(n));
+    return static_cast<std::size_t>(p * real(n));
 }
 
 double expected_max_normal(std::int64_t n) {

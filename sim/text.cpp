@@ -1,6 +1,5 @@
 #include "sim/text.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 

@@ -38,7 +38,7 @@ Bandwidth operator*(Bandwidth b, std::int64_t n) {
 
 Bandwidth operator*(Bandwidth b, double factor) {
     RY_CHECK(factor >= 0);
-    const double product = static_cast<double>(b.bits_per_second_) * factor;
+    const double product = real(b.bits_per_second_) * factor;
     return Bandwidth(product >= 9.2e18 ? int64_max : std::llround(product));
 }
 
@@ -373,7 +373,7 @@ std::string to_text(Duration d) {
                                                    {60e9, "min"},
                                                    {3600e9, "h"},
                                                    {86400e9, "day"}}};
-    const double ns = static_cast<double>(d.count());
+    const double ns = real(d.count());
     if (d >= std::chrono::hours(24 * 365 * 10))
         return fmt::format("{:.3g} years", ns / (365 * 86400e9));
     return ns == 0 ? "0 s" : pick(ns, steps_up);
@@ -382,7 +382,7 @@ std::string to_text(Duration d) {
 std::string to_text(Bytes b) {
     static constexpr std::array<Step, 6> steps_up{
         {{1, "B"}, {1e3, "kB"}, {1e6, "MB"}, {1e9, "GB"}, {1e12, "TB"}, {1e15, "PB"}}};
-    return pick(static_cast<double>(b.count()), steps_up);
+    return pick(real(b.count()), steps_up);
 }
 
 std::string to_text(Bandwidth b) {
@@ -398,7 +398,7 @@ std::string to_text(Watts p) {
 }
 
 std::string line_rate_text(Bandwidth b) {
-    const double gbit = static_cast<double>(b.bits_per_second()) * 1e-9;
+    const double gbit = real(b.bits_per_second()) * 1e-9;
     return gbit < 1 ? fmt::format("{:g} Mbit/s", 1e3 * gbit) : fmt::format("{:g} Gbit/s", gbit);
 }
 

@@ -23,8 +23,13 @@ using Duration = Nanoseconds;
 // The longest time that a scenario may name: sums of a few of them still fit the clock.
 constexpr Duration time_max = std::chrono::hours(24 * 365 * 100);
 
+// A number of something, where it enters an average, a rate or a sum of money.
+constexpr double real(auto number) {
+    return static_cast<double>(number);
+}
+
 inline double seconds(Duration d) {
-    return static_cast<double>(d.count()) * 1e-9;
+    return real(d.count()) * 1e-9;
 }
 // Rounded to the nearest nanosecond; saturates at the clock's ends. s must not be NaN.
 Duration from_seconds(double s);
@@ -52,9 +57,7 @@ class Bandwidth {
     constexpr Bandwidth() = default;
     static constexpr Bandwidth bits_per_second(std::int64_t n) { return Bandwidth(n); }
     constexpr std::int64_t bits_per_second() const { return bits_per_second_; }
-    constexpr double bytes_per_second() const {
-        return static_cast<double>(bits_per_second_) / 8.0;
-    }
+    constexpr double bytes_per_second() const { return real(bits_per_second_) / 8.0; }
 
     constexpr auto operator<=>(const Bandwidth&) const = default;
     // Saturates at the largest representable bandwidth (1.15 EB/s).

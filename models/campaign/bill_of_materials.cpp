@@ -33,9 +33,7 @@ BillOfMaterials bill_of_materials(const Scenario& s, Catalogue& catalogue) {
 
 double rated_watts(const BillOfMaterials& bill, Catalogue& catalogue) {
     double watts = 0;
-    const auto add = [&](std::int64_t count, Watts each) {
-        watts += static_cast<double>(count) * each.value;
-    };
+    const auto add = [&](std::int64_t count, Watts each) { watts += real(count) * each.value; };
     for (const NodeOrder& order : bill.nodes) {
         const std::string& name = order.node->name;
         if (catalogue.has("node", name, "max_power"))

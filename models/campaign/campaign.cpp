@@ -36,7 +36,7 @@ double process_cpu_seconds() {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
     const auto in_seconds = [](const timeval& t) {
-        return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+        return real(t.tv_sec) + real(t.tv_usec) * 1e-6;
     };
     return in_seconds(usage.ru_utime) + in_seconds(usage.ru_stime);
 }
@@ -45,9 +45,8 @@ namespace {
 
 // How checkpoints went: what stalls waited for, when states were safe, where the bytes are.
 void add_checkpoint_metrics(const Scenario& s, const CheckpointOutcome& c, MetricList& out) {
-    const double saved = static_cast<double>(c.made_safe);
-    out.mean("checkpoint_time_to_stall_end", seconds(c.to_stall_end),
-             static_cast<double>(c.stalls_ended));
+    const double saved = real(c.made_safe);
+    out.mean("checkpoint_time_to_stall_end", seconds(c.to_stall_end), real(c.stalls_ended));
     out.mean("checkpoint_time_to_safe", seconds(c.to_safe), saved);
     out.count("checkpoints_passed_over", c.passed_over);
     for (std::size_t i = 0; i < wall_count; ++i) {
@@ -61,7 +60,7 @@ void add_checkpoint_metrics(const Scenario& s, const CheckpointOutcome& c, Metri
     for (std::size_t tier = 0; tier < c.tiers.size(); ++tier) {
         const std::string place = word_of(place_names, s.job.checkpoint.tiers[tier].place);
         const auto bytes = [&](const char* what, Bytes count) {
-            out.add(fmt::format("{}_bytes_{}", place, what), static_cast<double>(count.count()));
+            out.add(fmt::format("{}_bytes_{}", place, what), real(count.count()));
         };
         bytes("written", c.tiers[tier].written);
         bytes("kept", c.tiers[tier].safe);
@@ -80,7 +79,7 @@ void add_neighbour_metrics(const NeighbourSpec& spec, const NeighbourOutcome& n,
     const std::string prefix = "neighbour_" + spec.name;
     out.count(prefix + "_checkpoints", n.written);
     out.count(prefix + "_checkpoints_left_out", n.left_out);
-    out.mean(prefix + "_checkpoint_time", seconds(n.writing), static_cast<double>(n.written));
+    out.mean(prefix + "_checkpoint_time", seconds(n.writing), real(n.written));
     out.mean(prefix + "_reads_got", n.read, n.asked);
 }
 
@@ -89,15 +88,12 @@ void add_failure_metrics(const Scenario& s, const ReplicaResult& r, MetricList& 
     const JobOutcome& job = r.job;
     if (!s.job.smaller.empty()) {
         out.count("shrinks", job.shrinks);
-        out.add("steps_missing", static_cast<double>(job.replica_steps_missing) /
-                                     static_cast<double>(s.job.replicas));
+        out.add("steps_missing", real(job.replica_steps_missing) / real(s.job.replicas));
     }
     if (!s.job.smaller.empty() || !s.slow_parts.empty())
         out.count("nodes_changed", job.nodes_changed);
     add_fault_metrics(s, job, out);
-    if (!s.slow_parts.empty()) {
-        out.add("slow_parts_time", seconds(job.slow_time));
-    }
+    if (!s.slow_parts.empty()) out.add("slow_parts_time", seconds(job.slow_time));
     add_node_counts(s, r.nodes, out);
 }
 
@@ -122,19 +118,19 @@ WorkDone work_of_stages(const Scenario& s, const ReplicaResult& r) {
     double stepping_flops = 0;
     for (std::size_t i = 0; i < r.job.stages.size(); ++i) {
         const StepSchedule::Done& kept = r.job.stages[i].kept;
-        out.steps += static_cast<double>(kept.steps);
+        out.steps += real(kept.steps);
         out.tokens += kept.tokens;
         out.model_flops += kept.model_flops;
         out.step_s += seconds(kept.time);
-        stepping_flops += seconds(kept.time) * peak_of_gpu(s) *
-                          static_cast<double>(s.job.stages[i].nodes * s.node.gpus);
+        stepping_flops +=
+            seconds(kept.time) * peak_of_gpu(s) * real(s.job.stages[i].nodes * s.node.gpus);
     }
     out.step_s = ratio(out.step_s, out.steps);
     out.step_mfu = ratio(out.model_flops, stepping_flops);
     out.trained_s = seconds(r.job.stepping);
     const GpuNanoseconds held =
         r.ledger.total() - r.ledger.booked(Category::spare) - r.ledger.booked(Category::repair);
-    out.peak_flops = static_cast<double>(held) * 1e-9 * peak_of_gpu(s);
+    out.peak_flops = real(held) * 1e-9 * peak_of_gpu(s);
     return out;
 }
 
@@ -143,22 +139,20 @@ WorkDone work_of(const Scenario& s, const StepTime& step, const ReplicaResult& r
     const JobOutcome& job = r.job;
     WorkDone out;
     // A job that shrank left out batches: they are taken off.
-    out.steps =
-        static_cast<double>(job.steps_kept) -
-        static_cast<double>(job.replica_steps_missing) / static_cast<double>(s.job.replicas);
-    out.tokens = out.steps * static_cast<double>(s.tokens_per_step);
+    out.steps = real(job.steps_kept) - real(job.replica_steps_missing) / real(s.job.replicas);
+    out.tokens = out.steps * real(s.tokens_per_step);
     out.model_flops = out.steps * step.model_flops;
     out.step_s = seconds(step.duration());
     out.step_mfu = ratio(step.model_flops, out.step_s * s.peak_flops());
     // Whole steps that were kept, with the step that the end cut off; no wait before a first one.
-    out.trained_s = static_cast<double>(r.ledger.booked(Category::productive) +
-                                        r.ledger.booked(Category::exposed_communication) +
-                                        r.ledger.booked(Category::pipeline_bubble) +
-                                        r.ledger.booked(Category::straggler_wait) +
-                                        r.ledger.booked(Category::degraded) +
-                                        r.ledger.booked(Category::throttled) +
-                                        r.ledger.booked(Category::data_wait) - job.first_batch) *
-                    1e-9 / static_cast<double>(s.job.gpus());
+    out.trained_s =
+        real(r.ledger.booked(Category::productive) +
+             r.ledger.booked(Category::exposed_communication) +
+             r.ledger.booked(Category::pipeline_bubble) +
+             r.ledger.booked(Category::straggler_wait) + r.ledger.booked(Category::degraded) +
+             r.ledger.booked(Category::throttled) + r.ledger.booked(Category::data_wait) -
+             job.first_batch) *
+        1e-9 / real(s.job.gpus());
     out.peak_flops = seconds(job.job_time) * s.peak_flops();
     return out;
 }
@@ -169,12 +163,11 @@ void add_stage_metrics(const Scenario& s, const ReplicaResult& r, MetricList& ou
         const auto& [kept, safe, wall] = r.job.stages[i];
         const std::string prefix = fmt::format("stage_{}", i + 1);
         const double stepping = seconds(kept.time);
-        const double peak =
-            peak_of_gpu(s) * static_cast<double>(s.job.stages[i].nodes * s.node.gpus);
+        const double peak = peak_of_gpu(s) * real(s.job.stages[i].nodes * s.node.gpus);
         out.add(prefix + "_wall_time", seconds(wall));
-        out.add(prefix + "_steps", static_cast<double>(kept.steps));
+        out.add(prefix + "_steps", real(kept.steps));
         out.add(prefix + "_tokens", kept.tokens);
-        out.mean(prefix + "_step_time", stepping, static_cast<double>(kept.steps));
+        out.mean(prefix + "_step_time", stepping, real(kept.steps));
         out.mean(prefix + "_mfu_step", kept.model_flops, stepping * peak);
     }
     if (s.job.pauses.empty()) return;
@@ -199,12 +192,11 @@ void add_interruption_metrics(const JobOutcome& job, double interruptions, Metri
 }
 
 void add_data_metrics(const Scenario& s, const ReplicaResult& r, double steps, MetricList& out) {
-    const double job_gpus = static_cast<double>(s.job.gpus());
+    const double job_gpus = real(s.job.gpus());
     const double fetched = s.data->bytes_fetched(steps);
-    out.add("data_wait_time",
-            static_cast<double>(r.ledger.booked(Category::data_wait)) * 1e-9 / job_gpus);
+    out.add("data_wait_time", real(r.ledger.booked(Category::data_wait)) * 1e-9 / job_gpus);
     if (s.data->shuffle_buffers > Bytes{}) {
-        out.add("data_first_batch_time", static_cast<double>(r.job.first_batch) * 1e-9 / job_gpus);
+        out.add("data_first_batch_time", real(r.job.first_batch) * 1e-9 / job_gpus);
     }
     out.add("data_starved_time", seconds(r.job.data_starved));
     out.add("data_utilisation", s.data->flow.utilisation);
@@ -218,7 +210,7 @@ MetricList metrics_of(const Scenario& s, const StepTime& step, const ReplicaResu
     const WorkDone work = work_of(s, step, r);
     const double days = seconds(r.simulated) / 86400;
     double interruptions = 0;
-    for (const std::int64_t n : job.interruptions) interruptions += static_cast<double>(n);
+    for (const std::int64_t n : job.interruptions) interruptions += real(n);
     MetricList metrics;
     metrics.add("goodput", r.ledger.fraction(Category::productive));
     metrics.add("ettr", ratio(work.trained_s, job_seconds));
@@ -226,7 +218,7 @@ MetricList metrics_of(const Scenario& s, const StepTime& step, const ReplicaResu
     metrics.add("mfu_step", work.step_mfu);
     metrics.add("step_time", work.step_s);
     metrics.add("steps", work.steps);
-    metrics.add("steps_lost", static_cast<double>(job.steps_lost));
+    metrics.add("steps_lost", real(job.steps_lost));
     metrics.add("tokens", work.tokens);
     metrics.add("steps_per_day", ratio(work.steps, days));
     metrics.add("tokens_per_day", ratio(work.tokens, days));
@@ -256,7 +248,7 @@ MetricList metrics_of(const Scenario& s, const StepTime& step, const ReplicaResu
                       metrics);
     add_facility_metrics(s.power, s.job.nodes, r.feeds, metrics);
     if (s.data) {  // lost steps have read theirs too
-        add_data_metrics(s, r, work.steps + static_cast<double>(job.steps_lost), metrics);
+        add_data_metrics(s, r, work.steps + real(job.steps_lost), metrics);
     }
     return metrics;
 }
@@ -290,8 +282,8 @@ Rate strike_rate(const Scenario& s) {
             cause.domain == DomainKind::node
                 ? s.nodes.nodes
                 : s.nodes.domains[static_cast<std::size_t>(cause.domain)].count();
-        per_second += cause.rate_per_node.per_second * static_cast<double>(s.job.nodes) +
-                      cause.life.rate.per_second * static_cast<double>(units);
+        per_second += cause.rate_per_node.per_second * real(s.job.nodes) +
+                      cause.life.rate.per_second * real(units);
     }
     return {per_second};
 }
@@ -321,7 +313,7 @@ void add_node_counts(const Scenario& s, const NodeFailureCounts& nodes, MetricLi
         out.count("domain_failures", nodes.domain_failures);
     }
     if (!s.nodes.repair.limited()) return;
-    const double repairs = static_cast<double>(nodes.repair.repairs);
+    const double repairs = real(nodes.repair.repairs);
     out.count("repairs", nodes.repair.repairs);
     out.count("repairs_found_bad", nodes.repair.came_back);
     out.count("repairs_let_out_bad", nodes.repair.let_out);
@@ -557,14 +549,14 @@ class Tally {
             out_.energy[c] += joules(r.energy.nodes[c]);
         out_.energy[category_count] += joules(r.energy.network);
         out_.energy[category_count + 1] += joules(r.energy.storage);
-        out_.planned_interruptions += static_cast<double>(r.job.planned_interruptions);
+        out_.planned_interruptions += real(r.job.planned_interruptions);
         out_.simulated_s += seconds(r.simulated);
     }
 
     CampaignResult result() {
         static_cast<ReplicaSums&>(out_) = sums_.take();
         if (out_.replicas == 0) return std::move(out_);
-        const auto replicas = static_cast<double>(out_.replicas);
+        const auto replicas = real(out_.replicas);
         for (double& used : out_.energy) used /= replicas;
         out_.planned_interruptions /= replicas;
         out_.simulated_s /= replicas;

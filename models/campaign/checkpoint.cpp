@@ -217,14 +217,11 @@ bool CheckpointJoin::check_tier(Section& section, const TierKeys& tier, Place pl
         section.error(key, std::move(text), std::move(help));
     };
     const bool first = c().tiers.empty();
-    if (first && tier.every > 1) {
-        refuse("every", "the first tier takes every checkpoint");
-    }
+    if (first && tier.every > 1) refuse("every", "the first tier takes every checkpoint");
     if (c().full_every > 1 && tier.every > 1) {
-        refuse("every",
-               fmt::format("with {} above 1 a tier needs all of them: each holds what has changed "
-                           "since the one before",
-                           checkpoint_.path("full_every")));
+        refuse("every", fmt::format("with {} above 1 a tier needs all of them: each holds what has "
+                                    "changed since the one before",
+                                    checkpoint_.path("full_every")));
     }
     if (tier.keep_for && section.has("keep")) {
         refuse("keep_for", "keep is given too: one of the two decides");
@@ -369,11 +366,11 @@ void CheckpointJoin::settle_tier(Section& section, TierSpec& tier,
 void CheckpointJoin::check_room(Section& section, const TierSpec& tier, Bytes copy, Bytes capacity,
                                 const std::string& of) const {
     if (capacity == Bytes{}) return;
-    const double fits = std::floor(static_cast<double>(capacity.count()) /
-                                   static_cast<double>(std::max<std::int64_t>(1, copy.count())));
-    if (static_cast<double>(tier.keep) <= fits) return;
+    const double fits =
+        std::floor(real(capacity.count()) / real(std::max<std::int64_t>(1, copy.count())));
+    if (real(tier.keep) <= fits) return;
     constexpr double day = 86400;
-    const double full = fits * seconds(time_per_checkpoint()) * static_cast<double>(taken_) / day;
+    const double full = fits * seconds(time_per_checkpoint()) * real(taken_) / day;
     const char* key = section.has("keep_for")    ? "keep_for"
                       : &section == &checkpoint_ ? "size"
                                                  : "keep";
@@ -470,7 +467,7 @@ void CheckpointJoin::share_network_with_steps() {
 void CheckpointJoin::warn_of_late_copies(Duration interval) {
     for (std::size_t i = 1; i < c().tiers.size(); ++i) {
         const TierSpec& tier = c().tiers[i];
-        interval = from_seconds(seconds(interval) * static_cast<double>(tier.every));
+        interval = from_seconds(seconds(interval) * real(tier.every));
         const Duration copy = time_alone(tier, s_);
         if (copy <= interval) continue;
         const std::string place = word_of(place_names, tier.place);

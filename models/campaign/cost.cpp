@@ -8,7 +8,6 @@
 #include "models/campaign/campaign.h"
 #include "models/campaign/power_reader.h"
 #include "models/fabric/fabric.h"
-#include "models/facility/facility.h"
 
 namespace railyard {
 
@@ -19,7 +18,7 @@ double idle_kwh_per_year(const Scenario& s, const BillOfMaterials& bill, Catalog
     double watts = s.power.network.value + s.power.storage.value;
     for (const auto& [node, count] : bill.nodes) {
         const NodePower plug = read_node_power(catalogue, node_power_spec(*node), 0);
-        watts += static_cast<double>(count) * plug.at(Activity::idle).value;
+        watts += real(count) * plug.at(Activity::idle).value;
     }
     return s.power.cooling.pue * watts * hours_per_year * 1e-3;
 }
@@ -41,7 +40,7 @@ constexpr CablePrices cable_prices[] = {
 };
 
 const CablePrices& prices_of(const CableOrder& cable) {
-    const double rate = static_cast<double>(cable.bandwidth.bits_per_second()) * 1e-9;
+    const double rate = real(cable.bandwidth.bits_per_second()) * 1e-9;
     return *std::find_if(std::begin(cable_prices), std::end(cable_prices),
                          [&](const CablePrices& row) { return rate <= row.gbit_per_s; });
 }
@@ -104,7 +103,7 @@ std::optional<std::size_t> CostLines::price_of(const char* kind, const std::stri
 
 void CostLines::buy_nodes(const NodeOrder& order, std::int64_t nodes_per_rack) {
     const Node& node = *order.node;
-    const auto nodes = static_cast<double>(order.count);
+    const auto nodes = real(order.count);
     std::int64_t nics_included = node.nics;
     bool rack_included = false;
     std::optional<std::size_t> price;
@@ -132,12 +131,12 @@ void CostLines::buy_nodes(const NodeOrder& order, std::int64_t nodes_per_rack) {
     if (extra > 0) {
         if (const auto nic = price_of("nic", node.nic)) {
             add(plan_.capital, fmt::format("{} beyond {} a node", node.nic, nics_included),
-                nodes * static_cast<double>(extra), "NIC", *nic);
+                nodes * real(extra), "NIC", *nic);
         }
     }
     if (!rack_included) {
         const std::int64_t racks = (order.count + nodes_per_rack - 1) / nodes_per_rack;
-        add(plan_.capital, "racks", static_cast<double>(racks), "rack", book_.price("rack"));
+        add(plan_.capital, "racks", real(racks), "rack", book_.price("rack"));
     }
 }
 
@@ -146,11 +145,11 @@ void CostLines::buy_long_cables(const CableOrder& cable, const std::string& what
                                 const CablePrices& prices) {
     const bool coherent = cable.coherent();
     add(plan_.capital, what + (coherent ? " coherent transceivers" : " long transceivers"),
-        static_cast<double>(cable.transceivers), "transceiver",
+        real(cable.transceivers), "transceiver",
         book_.price(coherent ? prices.coherent_transceiver : prices.long_transceiver));
     const std::int64_t shared =
         coherent ? catalogue_.integer("cable", "optic_zr", "wavelengths") : 1;
-    const auto pairs = static_cast<double>((cable.count + shared - 1) / shared);
+    const auto pairs = real((cable.count + shared - 1) / shared);
     add(plan_.capital, what + " dark fibre", pairs * cable.length.value, "m",
         book_.price("long_fibre_metre"));
 }
@@ -160,11 +159,11 @@ void CostLines::buy_network(const NetworkBill& bill) {
         const auto price = price_of("switch", order.model);
         if (!price) continue;
         add(plan_.capital, fmt::format("{} {} {}", bill.network->name, order.tier, order.model),
-            static_cast<double>(order.count), "switch", *price);
+            real(order.count), "switch", *price);
     }
     for (const CableOrder& cable : bill.materials.cables) {
         const CablePrices& prices = prices_of(cable);
-        const auto count = static_cast<double>(cable.count);
+        const auto count = real(cable.count);
         const std::string what = fmt::format("{} {}", bill.network->name, cable.where);
         if (cable.between_buildings()) {
             buy_long_cables(cable, what, prices);
@@ -175,16 +174,15 @@ void CostLines::buy_network(const NetworkBill& bill) {
             const std::size_t price = book_.price(catalogue_.text("optics", cable.optics, of));
             const bool apart = cable.transceivers > 0;
             add(plan_.capital, fmt::format("{} {}", what, cable.medium),
-                apart ? static_cast<double>(cable.transceivers) : count,
-                apart ? "transceiver" : "cable", price);
+                apart ? real(cable.transceivers) : count, apart ? "transceiver" : "cable", price);
             if (!apart) continue;
         } else if (cable.transceivers == 0 || prices.transceiver == std::string_view(prices.aoc)) {
             add(plan_.capital, fmt::format("{} {}", what, cable.medium), count, "cable",
                 book_.price(cable.kind == "dac" ? prices.dac : prices.aoc));
             continue;
         } else {
-            add(plan_.capital, what + " transceivers", static_cast<double>(cable.transceivers),
-                "transceiver", book_.price(prices.transceiver));
+            add(plan_.capital, what + " transceivers", real(cable.transceivers), "transceiver",
+                book_.price(prices.transceiver));
         }
         add(plan_.capital, what + " fibres", count, "cable", book_.price("fibre_cable"));
         add(plan_.capital, what + " fibre", count * cable.length.value, "m",
@@ -194,7 +192,7 @@ void CostLines::buy_network(const NetworkBill& bill) {
 
 void CostLines::buy_storage() {
     const StoreSetup& store = s_.stores[shared_store];
-    const double usable_tb = static_cast<double>(store.capacity.count()) * 1e-12;
+    const double usable_tb = real(store.capacity.count()) * 1e-12;
     auto per_tb = book_.given(store.name + "_per_usable_tb", "USD/TB");
     const auto per_server = book_.given(store.name + "_per_server", "USD");
     const auto managed = book_.given(store.name + "_per_tb_year", "USD/TB/year");
@@ -211,8 +209,8 @@ void CostLines::buy_storage() {
     }
     if (per_tb) add(plan_.capital, name, usable_tb, "usable TB", *per_tb);
     if (per_server) {
-        add(plan_.capital, name + " servers",
-            static_cast<double>(store.system->protection().servers), "server", *per_server);
+        add(plan_.capital, name + " servers", real(store.system->protection().servers), "server",
+            *per_server);
     }
     if (managed) add(plan_.yearly, name + ", managed", usable_tb, "usable TB", *managed);
     const bool by_use = store.system && store.system->prices().any();
@@ -243,7 +241,7 @@ void CostLines::keep(const BillOfMaterials& bill, bool colocated) {
 
 void CostLines::keep_people() {
     if (const auto licence = book_.given("licence_per_gpu_year", "USD/year")) {
-        add(plan_.yearly, "licences", static_cast<double>(plan_.gpus), "GPU", *licence);
+        add(plan_.yearly, "licences", real(plan_.gpus), "GPU", *licence);
     } else {
         plan_.left_out.emplace_back("licences");
     }
@@ -275,9 +273,7 @@ void CostLines::rent(const BillOfMaterials& bill, const Tenancy& tenancy) {
         return;
     }
     double gpus = 0;
-    for (const NodeOrder& order : bill.nodes) {
-        gpus += static_cast<double>(order.count * order.node->gpus);
-    }
+    for (const NodeOrder& order : bill.nodes) gpus += real(order.count * order.node->gpus);
     double share = plan_.utilisation;
     if (reserves) {
         const double term = seconds(tenancy.term) / seconds_per_year;
@@ -374,11 +370,11 @@ CostSetup read_cost_plan(Section& top, Section& cost, ValueReader& values, const
     setup.tariff = keys.tariff;
     CostPlan& plan = setup.plan;
     QuoteBook quotes(top, cost);
-    const Value* resale = cost.open_table(
-        "resale",
-        "What is left of a product at the end of cost.years, in place of cost.residual, by the "
-        "name of its price: { h100_8gpu_node = 0.2 }, each a share or { value, low, high, source "
-        "}");
+    const Value* resale =
+        cost.open_table("resale",
+                        "What is left of a product at the end of cost.years, in place of "
+                        "cost.residual, by the name of its price: { h100_8gpu_node = 0.2 }, each a "
+                        "share or { value, low, high, source }");
     PriceBook book(cost, values, own.catalogue, quotes);
     if (cost.describing()) return setup;
     if (!cost.ok()) {

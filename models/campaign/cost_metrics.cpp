@@ -51,7 +51,7 @@ void add_used_metrics(const Scenario& s, ReplicaResult& r) {
         return used[static_cast<std::size_t>(line)];
     };
     for (std::size_t cause = 0; cause < r.repairs.size(); ++cause) {
-        const auto repairs = static_cast<double>(r.repairs[cause]);
+        const auto repairs = real(r.repairs[cause]);
         count(UsedLine::repair_visits) += repairs;
         if (!s.cost->parts_covered) count(line_of(s.causes[cause].spare_part)) += repairs;
     }
@@ -74,9 +74,7 @@ bool pays_by_use(const Scenario& s) {
 void add_object_store_costs(const Scenario& s, const UseByStore& uses, MetricList& out) {
     if (!pays_by_use(s)) return;
     const auto parts = [](Bytes moved, Bytes part) {
-        return part > Bytes{}
-                   ? static_cast<double>(moved.count()) / static_cast<double>(part.count())
-                   : 0;
+        return part > Bytes{} ? real(moved.count()) / real(part.count()) : 0;
     };
     double requests = 0;
     double egress = 0;
@@ -89,9 +87,9 @@ void add_object_store_costs(const Scenario& s, const UseByStore& uses, MetricLis
         const PlaceUse& use = uses[store];
         requests += parts(use.bytes.written, prices.write_part) * prices.per_write_request +
                     parts(use.read, prices.read_part) * prices.per_read_request;
-        egress += static_cast<double>(use.read.count()) * prices.per_egress_byte;
-        kept += static_cast<double>(use.kept) / month_ns * prices.per_byte_month;
-        at_end += static_cast<double>(use.bytes.safe.count()) * prices.per_byte_month;
+        egress += real(use.read.count()) * prices.per_egress_byte;
+        kept += real(use.kept) / month_ns * prices.per_byte_month;
+        at_end += real(use.bytes.safe.count()) * prices.per_byte_month;
     }
     out.add("object_store_requests_cost", requests);
     out.add("object_store_egress_cost", egress);
@@ -134,9 +132,7 @@ CampaignUse campaign_use(const Scenario& s, std::span<const Metric> metrics, Dur
         energy = energy / joules_per_kilowatt_hour * s.phases[k].as->cost->tariff;
     }
     if (!s.phases.empty()) return usage;
-    for (const char* used : used_metrics) {
-        usage.used.push_back(value_of(metrics, used));
-    }
+    for (const char* used : used_metrics) usage.used.push_back(value_of(metrics, used));
     double& energy = usage.used[static_cast<std::size_t>(UsedLine::energy)];
     energy = energy / joules_per_kilowatt_hour * s.cost->tariff;
     return usage;

@@ -8,15 +8,14 @@ namespace railyard {
 void read_layout(Section& cluster, ClusterLayout& layout) {
     cluster.read("nodes_per_rack", layout.nodes_per_rack,
                  "Nodes that a rack holds; rack-scale nodes are their own",
-                 {.bound = Bound::count,
-                  .otherwise = "4; with [facility] as many as a rack's power allows"});
+                 {Bound::count, "4; with [facility] as many as a rack's power allows"});
     layout.nodes_per_rack_given = cluster.has("nodes_per_rack");
     cluster.read("racks_per_pdu", layout.racks_per_pdu, "Racks that one power feed serves",
-                 {.bound = Bound::count});
+                 {Bound::count});
     cluster.read("racks_per_cdu", layout.racks_per_cdu, "Racks that one cooling loop serves",
-                 {.bound = Bound::count});
+                 {Bound::count});
     cluster.read("nodes_per_wave", layout.nodes_per_wave, "Nodes that get new firmware at once",
-                 {.bound = Bound::count});
+                 {Bound::count});
 }
 
 namespace {

@@ -361,8 +361,7 @@ void FailureReader::settle(Section& failures, double scale, std::optional<Durati
         }
         seen.push_back(cause.name);
         const double per_second =
-            (cause.rate_per_node.per_second * static_cast<double>(s_.job.nodes) +
-             cause.rate_per_job.per_second) *
+            (cause.rate_per_node.per_second * real(s_.job.nodes) + cause.rate_per_job.per_second) *
             s_.nodes.lemons.rate_multiplier;
         if (per_second > 1e6) {
             failures.error(

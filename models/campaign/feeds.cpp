@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "sim/check.h"
 #include "sim/rng.h"
@@ -31,7 +30,7 @@ Breakers::Breakers(CampaignEngine& engine, Renewals::Target& target, std::size_t
                              std::max(least, 1 + spec.tolerance * stream.normal())};
         const std::int64_t behind = std::min(spec.nodes, nodes - first);
         const Breaker breaker(spec.curve, trips_at);
-        const PowerProfile most = highest.times(static_cast<double>(behind));
+        const PowerProfile most = highest.times(real(behind));
         const bool could = breaker.until_trip(breaker.load(most)).has_value();
         if (could) watched_.push_back({number, behind, breaker});
     }
@@ -114,7 +113,7 @@ Feeds::Feeds(CampaignEngine& engine, Renewals::Target& target, const PowerSpec& 
              const PowerProfile& highest, std::uint64_t seed, std::uint64_t replica)
     : power_(power),
       loops_(loops),
-      parts_per_node_(static_cast<double>(parts_per_node)),
+      parts_per_node_(real(parts_per_node)),
       breaker_of_node_(static_cast<std::size_t>(nodes)),
       loop_of_node_(static_cast<std::size_t>(nodes)) {
     if (power.breaker) {
@@ -124,17 +123,13 @@ Feeds::Feeds(CampaignEngine& engine, Renewals::Target& target, const PowerSpec& 
         alone_.resize(breakers_->count());
         for (std::size_t i = 0; i < behind_.size(); ++i) {
             const std::int64_t first = breakers_->number(i) * power.breaker->nodes;
-            for (std::int64_t n = 0; n < breakers_->nodes(i); ++n) {
-                breaker_of_node_[static_cast<std::size_t>(first + n)] = i;
-            }
+            for (std::int64_t n = 0; n < breakers_->nodes(i); ++n) breaker_of_node_[first + n] = i;
             breakers_->set_load(i, load_of(i));
         }
     }
     if (!power.pump) return;
     for (std::int64_t loop = 0; loop < loops.count(); ++loop) {
-        for (const std::int64_t node : loops.nodes(loop)) {
-            loop_of_node_[static_cast<std::size_t>(node)] = loop;
-        }
+        for (const std::int64_t node : loops.nodes(loop)) loop_of_node_[node] = loop;
     }
     const auto mean = [this](std::int64_t loop) { return gpu_mean(loop); };
     pumps_.emplace(engine, target, power, mean, seed, replica);
@@ -142,7 +137,7 @@ Feeds::Feeds(CampaignEngine& engine, Renewals::Target& target, const PowerSpec& 
 }
 
 double Feeds::nodes_of(const Running& job, const NodeShare& share) const {
-    return static_cast<double>(share.gpus * job.parts) / parts_per_node_;
+    return real(share.gpus * job.parts) / parts_per_node_;
 }
 
 void Feeds::set(JobIndex job, const JobDraw& draw, const Allocation& gpus, std::int64_t parts) {
@@ -194,7 +189,7 @@ void Feeds::renew(const Touched& touched) {
 // Each job's nodes swing together, and no job knows of another's steps.
 Breaker::Load Feeds::load_of(std::size_t watched) {
     const Watts idle = power_.node.at(Activity::idle);
-    double beside = static_cast<double>(breakers_->nodes(watched)) * idle.value;
+    double beside = real(breakers_->nodes(watched)) * idle.value;
     std::vector<PowerProfile> swinging;
     for (const auto& [job, nodes] : behind_[watched]) {
         const PowerProfile& step = *running_.at(job).draw.node;
@@ -221,7 +216,7 @@ Watts Feeds::gpu_mean(std::int64_t loop) const {
             over_idle += nodes_of(running, share) * (running.draw.gpu_mean.value - idle.value);
         }
     }
-    return {idle.value + over_idle / static_cast<double>(loops_.nodes(loop).size())};
+    return {idle.value + over_idle / real(loops_.nodes(loop).size())};
 }
 
 FeedCounts Feeds::counts() const {

@@ -7,7 +7,7 @@
 namespace railyard {
 
 double KeptBound::share(std::int64_t steps_between_saves) const {
-    const double tau = static_cast<double>(steps_between_saves) * step_s;
+    const double tau = real(steps_between_saves) * step_s;
     const double cycle = tau + stall_s;
     const double expected = failures_per_s * cycle;  // failures in it
     constexpr double small = 1e-6;                   // e^x - 1 is then x or a little more
@@ -60,7 +60,7 @@ std::optional<KeptBound> kept_bound(const Scenario& s) {
     double down = 0;
     for (const FailureCause& cause : s.causes) {
         if (!always_interrupts(cause)) continue;
-        const double rate = cause.rate_per_node.per_second * static_cast<double>(s.job.nodes);
+        const double rate = cause.rate_per_node.per_second * real(s.job.nodes);
         Duration back =
             cause.detection + s.job.recovery.restart + s.job.recovery.restore.value_or(Duration{});
         if (cause.remedy != Remedy::restart) back += s.job.recovery.replacement;
@@ -77,15 +77,15 @@ LeastEnergy least_energy(const Scenario& s) {
         std::min(s.power.of(Category::idle).value, s.power.of(Category::repair).value);
     const double pue = s.power.cooling.pue;
     LeastEnergy out;
-    out.idle_watts = pue * (static_cast<double>(s.nodes.nodes) * low + s.power.network.value +
-                            s.power.storage.value);
+    out.idle_watts =
+        pue * (real(s.nodes.nodes) * low + s.power.network.value + s.power.storage.value);
     if (!s.draws.empty() || !s.job.stages.empty()) return out;  // steps of other parts
     const StepTime& step = s.job.step;
     const auto more = [&](Category category, Duration part) {
         return (s.power.of(category).value - low) * seconds(part);
     };
     out.joules_per_step =
-        pue * static_cast<double>(s.job.nodes) *
+        pue * real(s.job.nodes) *
         std::max(0.0, more(Category::productive, step.compute) +
                           more(Category::exposed_communication, step.exposed_communication) +
                           more(Category::pipeline_bubble, step.bubble) +

@@ -155,8 +155,7 @@ void add_causes_of(const Optics& optics, bool endpoint, Catalogue& catalogue, Sc
     const auto end_job = [&](const char* what, Rate rate, Remedy remedy, Duration repair_time) {
         FailureCause of;
         of.name = fmt::format("{}_{}", whose, what);
-        of.rate_per_node = {rate.per_second *
-                            static_cast<double>(s.networks[0].topology.nics_per_node())};
+        of.rate_per_node = {rate.per_second * real(s.networks[0].topology.nics_per_node())};
         of.remedy = remedy;
         of.repair_time = repair_time;
         of.detection =
@@ -220,8 +219,8 @@ void add_outage(Section& section, const InjectionSpec& spec, Scenario& s) {
     if (!cable && *first < t.nic_count() && !spec.duration && spec.speed == 0) {
         section.warning(
             key,
-            "is dead until the end, and nobody replaces it: a job that has no other way "
-            "stands still",
+            "is dead until the end, and nobody replaces it: a job that has no other way stands "
+            "still",
             "duration = \"48 h\", or cause = \"nic\" and its node: that node is replaced");
     }
     faults.injected.push_back({spec.at, spec.duration, faults.parts.size(), spec.speed});

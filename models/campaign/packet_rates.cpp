@@ -26,7 +26,7 @@ class PacketRates final : public NetworkModel {
           network_(scenario.networks[0]),
           own_(scenario.open_catalogue()) {
         // What NCCL hands to the network at once: a slot of a connection's buffer.
-        piece_ = static_cast<double>(own_.catalogue.data("nccl_net", "", "buffer").count()) /
+        piece_ = real(own_.catalogue.data("nccl_net", "", "buffer").count()) /
                  own_.catalogue.number("nccl_net", "", "steps");
     }
 
@@ -113,11 +113,10 @@ class PacketRates final : public NetworkModel {
     }
     void cut_off(const std::vector<NetworkStream>& streams, WindowEnding ending) const {
         const bool time = ending == WindowEnding::out_of_time;
-        scenario_.limits->add(
-            fmt::format("{} were not through when window.{} was reached, the rate that is taken "
-                        "is that until then",
-                        who(streams), time ? "time_max" : "events_max"),
-            "railyard window shows what holds packets up");
+        scenario_.limits->add(fmt::format("{} were not through when window.{} was reached, the "
+                                          "rate that is taken is that until then",
+                                          who(streams), time ? "time_max" : "events_max"),
+                              "railyard window shows what holds packets up");
     }
 
     Measurement measure(const std::vector<NetworkStream>& streams, StreamKind kind,
@@ -154,11 +153,10 @@ class PacketRates final : public NetworkModel {
         }
         const bool none = std::ranges::any_of(out.so_far, [](double rate) { return !(rate > 0); });
         if (result->failures > 0 || none) {
-            throw ScenarioError(
-                fmt::format("{} did not come through ({} of {} messages failed)", who(streams),
-                            result->failures, window.flows.size()),
-                "railyard window shows what holds them up; window.time_max and window.events_max "
-                "bound it");
+            throw ScenarioError(fmt::format("{} did not come through ({} of {} messages failed)",
+                                            who(streams), result->failures, window.flows.size()),
+                                "railyard window shows what holds them up; window.time_max and "
+                                "window.events_max bound it");
         }
         if (result->totals.lost_lossless > 0 && !scenario_.window.allow_loss) {
             throw ScenarioError(
@@ -173,16 +171,16 @@ class PacketRates final : public NetworkModel {
     static double end_of(const StreamFlows& stream, const WindowResult& result) {
         Picoseconds end{};
         for (const std::int64_t f : stream.last) end = std::max(end, result.ends[index(f)]);
-        return static_cast<double>(end.count()) * 1e-12;
+        return real(end.count()) * 1e-12;
     }
     // The rate of a stream whose flows are [first, last).
     static double rate_so_far(const StreamFlows& stream, std::int64_t first, std::int64_t last,
                               const WindowResult& result) {
         double received = 0;
         for (std::int64_t f = first; f < last; ++f) {
-            received += static_cast<double>(result.received_bytes[index(f)]);
+            received += real(result.received_bytes[index(f)]);
         }
-        return received / stream.flows / (static_cast<double>(result.end.count()) * 1e-12);
+        return received / stream.flows / (real(result.end.count()) * 1e-12);
     }
 
     static double shares(const NetworkStream& hops) {
@@ -197,7 +195,7 @@ class PacketRates final : public NetworkModel {
 
     StreamFlows add_ring(const NetworkStream& hops, std::int64_t steps, MessageFlows& flows) const {
         StreamFlows out;
-        out.bytes = piece_ * static_cast<double>(lanes * steps);
+        out.bytes = piece_ * real(lanes * steps);
         out.flows = shares(hops);
         std::vector<MessageFlows::Handle> connections(hops.size(), MessageFlows::nothing);
         for (std::int64_t lane = 0; lane < lanes; ++lane) {
@@ -223,7 +221,7 @@ class PacketRates final : public NetworkModel {
 
     StreamFlows add_fan(const NetworkStream& hops, std::int64_t steps, MessageFlows& flows) const {
         StreamFlows out;
-        out.bytes = piece_ * static_cast<double>(steps);
+        out.bytes = piece_ * real(steps);
         out.flows = shares(hops);
         for (const NetworkHop& hop : hops) {
             MessageFlows::Message m{hop.from, hop.to,
@@ -243,8 +241,8 @@ class PacketRates final : public NetworkModel {
         const std::vector<std::int64_t> arrivals =
             flows.all_reduce(*tree, static_cast<std::int64_t>(piece_), steps, {});
         StreamFlows out;
-        out.bytes = piece_ * static_cast<double>(steps);
-        out.flows = 2 * static_cast<double>(tree->branches.size());
+        out.bytes = piece_ * real(steps);
+        out.flows = 2 * real(tree->branches.size());
         const auto nic_count = static_cast<std::int64_t>(nics.size());
         out.last.assign(arrivals.end() - nic_count, arrivals.end());
         return out;
@@ -253,31 +251,19 @@ class PacketRates final : public NetworkModel {
     // As much as the node's NICs could send while the collective moves: more than it can in truth.
     void add_checkpoint(std::int64_t steps, MessageFlows& flows) const {
         const Topology& t = network_.topology;
-        const double bytes = piece_ * static_cast<double>(lanes * steps * t.nics_per_node());
+        const double bytes = piece_ * real(lanes * steps * t.nics_per_node());
         const std::int64_t servers = t.spec().servers;
         for (std::int64_t node = 0; node < scenario_.job.nodes; ++node) {
             for (std::int64_t k = 0; k < servers; ++k) {
                 // Each server has a stripe of every node.
                 const VertexId there =
                     t.server_nic((node + k) % servers, node % t.spec().nics_per_server);
-                MessageFlows::Message m{
-                    nic_towards(node, there, node + k, flows), there,
-                    static_cast<std::int64_t>(bytes / static_cast<double>(servers))};
+                MessageFlows::Message m{flows.nic_towards(node, there, node + k), there,
+                                        static_cast<std::int64_t>(bytes / real(servers))};
                 m.traffic_class = scenario_.own_class ? 2 : 1;
                 flows.send(m);
             }
         }
-    }
-
-    // The node's NIC number `preferred`, or the next one with a path there: rails may not meet.
-    VertexId nic_towards(std::int64_t node, VertexId there, std::int64_t preferred,
-                         MessageFlows& flows) const {
-        const Topology& t = network_.topology;
-        for (std::int64_t i = 0; i < t.nics_per_node(); ++i) {
-            const VertexId nic = t.nic(node, (preferred + i) % t.nics_per_node());
-            if (flows.reaches(nic, there)) return nic;
-        }
-        throw NoPath(t.name(t.nic(node, 0)), t.name(there));
     }
 
     // A server takes what its drives take.
@@ -289,8 +275,8 @@ class PacketRates final : public NetworkModel {
                 WindowFault slow;
                 slow.kind = WindowFault::Kind::slow_receiver;
                 slow.link = reverse_link(up);
-                slow.rate = scenario_.server_write_bandwidth *
-                            (1.0 / static_cast<double>(t.spec().nics_per_server));
+                slow.rate =
+                    scenario_.server_write_bandwidth * (1.0 / real(t.spec().nics_per_server));
                 if (slow.rate < t.line_rate(up)) faults.push_back(slow);
             }
         }

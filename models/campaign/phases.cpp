@@ -75,9 +75,9 @@ std::vector<Section> phase_sections(Section& top) {
 PhaseSpec read_phase(Section& phase) {
     PhaseSpec out;
     phase.read("at", out.day, "The day from which on it is, as \"2027-03-01\"",
-               {.required = true, .otherwise = "required"});
+               {.otherwise = "required", .required = true});
     phase.read("stop", out.stop, "How long the job stands still first, with nothing switched on",
-               {.bound = Bound::non_negative});
+               {Bound::non_negative});
     const Value* set =
         phase.open_table("set", "Keys that are others from then on, as { \"cluster.nodes\" = 64 }");
     if (set != nullptr) out.set = *set;
@@ -239,13 +239,13 @@ void warn_of_unmet_strikes(const Document& document, const std::vector<PhaseSpec
             return strike.at >= phase.from + phase.stop && strike.at < phase.until;
         });
         if (met || strike.at >= whole.duration) continue;
-        whole.warnings.push_back({document.name,
-                                  inject ? inject->at : Position{},
-                                  "inject",
-                                  fmt::format("the failure after {} has no effect: nothing is "
-                                              "switched on then",
-                                              to_text(strike.at)),
-                                  {}});
+        whole.warnings.push_back(
+            {document.name,
+             inject ? inject->at : Position{},
+             "inject",
+             fmt::format("the failure after {} has no effect: nothing is switched on then",
+                         to_text(strike.at)),
+             {}});
     }
 }
 
@@ -257,8 +257,7 @@ void warn_of_forgotten_order(const std::vector<Diagnostic>& days, Scenario& whol
     Diagnostic said = days[1];
     said.message = fmt::format(
         "under {} jobs that wait on this day are all tried anew: which of them start first, and so "
-        "how "
-        "many are done, can be other than without a phase",
+        "how many are done, can be other than without a phase",
         scheduler);
     said.help = "where that matters, compare with scheduler.kind = \"slurm\" or \"volcano\"";
     whole.warnings.push_back(std::move(said));
@@ -476,8 +475,8 @@ void add_use(const Scenario& s, const std::vector<ReplicaResult>& parts, MetricL
             RY_CHECK(found != nullptr);
             return found->value;
         };
-        const auto held = static_cast<double>(ledger.total() - ledger.booked(Category::spare) -
-                                              ledger.booked(Category::repair));
+        const auto held =
+            real(ledger.total() - ledger.booked(Category::spare) - ledger.booked(Category::repair));
         const double had = held * 1e-9 * as.node.gpu.bf16_dense.per_second;
         flops += value("mfu") * had;
         peak += had + seconds(s.phases[k].stop) * as.peak_flops();

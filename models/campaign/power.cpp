@@ -69,11 +69,11 @@ CampaignEnergy energy_of(const PowerSpec& power, const NodeEnergy& nodes, Durati
 }
 
 NodesDraw nodes_draw(const PowerSpec& power, std::int64_t nodes, std::int64_t job_nodes) {
-    const auto in_job = static_cast<double>(job_nodes);
-    const auto spares = static_cast<double>(nodes - job_nodes);
+    const auto in_job = real(job_nodes);
+    const auto spares = real(nodes - job_nodes);
     return {in_job * power.node_step.peak().value + spares * power.node.at(Activity::idle).value,
             in_job * (power.node_step.peak().value - power.node_step.low().value),
-            static_cast<double>(nodes) * power.node.design().value};
+            real(nodes) * power.node.design().value};
 }
 
 EnergyUse energy_use(const PowerSpec& power, const CampaignEnergy& energy, Duration simulated,
@@ -110,7 +110,7 @@ void add_power_metrics(const PowerSpec& p, const EnergyUse& use, double swing,
 void add_facility_metrics(const PowerSpec& p, std::int64_t job_nodes, const FeedCounts& feeds,
                           MetricList& out) {
     if (!p.facility_given) return;
-    const double rack = static_cast<double>(std::min(p.nodes_per_rack, job_nodes));
+    const double rack = real(std::min(p.nodes_per_rack, job_nodes));
     out.add("rack_power_peak", rack * p.node_step.peak().value);
     out.add("gpu_temperature", p.heat.gpu.value);
     out.add("hbm_temperature", p.heat.hbm.value);
@@ -121,7 +121,7 @@ void add_facility_metrics(const PowerSpec& p, std::int64_t job_nodes, const Feed
     }
     if (!p.breaker) return;
     out.count("breaker_trips", feeds.breaker_trips);
-    const double behind = static_cast<double>(std::min(p.breaker->nodes, job_nodes));
+    const double behind = real(std::min(p.breaker->nodes, job_nodes));
     out.add("breaker_load_peak", behind * p.node_step.peak().value / p.breaker->rating.value);
 }
 
@@ -145,7 +145,7 @@ NetworkPower network_power(const Topology& topology, Catalogue& c) {
     };
     for (const SwitchOrder& order : materials.switches) {
         const SwitchPower each = switch_power(order.model, c);
-        const auto count = static_cast<double>(order.count);
+        const auto count = real(order.count);
         add(count * each.typical.value, count * each.most.value);
     }
     const Bandwidth fast = c.bandwidth("nic", "cx7_ndr400", "bandwidth");
@@ -156,7 +156,7 @@ NetworkPower network_power(const Topology& topology, Catalogue& c) {
                                 ? c.power("cable", kind, "max_power").value
                                 : c.power("optics", order.optics, "power_at_400_gbit").value *
                                       order.bandwidth.bytes_per_second() / fast.bytes_per_second();
-        const double ends = static_cast<double>(2 * order.count);
+        const double ends = real(2 * order.count);
         add(ends * each, 0);  // what a switch draws at most has its transceivers in it
     }
     out.design = std::max(out.design, out.typical);

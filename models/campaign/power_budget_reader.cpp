@@ -16,8 +16,8 @@ Watts PowerReader::at_meter(Watts nodes) const {
 
 // When each GPU that may compute draws so much: those of all nodes, or of the one job's.
 Watts PowerReader::draw_at(Watts gpu) const {
-    const auto nodes = static_cast<double>(s_.nodes.nodes);
-    const auto computing = s_.world ? nodes : static_cast<double>(s_.job.nodes);
+    const auto nodes = real(s_.nodes.nodes);
+    const auto computing = s_.world ? nodes : real(s_.job.nodes);
     return at_meter({computing * p_.node.at(gpu.value).value +
                      (nodes - computing) * p_.node.at(Activity::idle).value});
 }
@@ -76,12 +76,10 @@ void PowerReader::check_budget(Watts idle_nodes) {
     const Watts idle = at_meter(idle_nodes);
     if (idle > *p_.budget) {
         sections_.power.error(
-            "budget",
-            fmt::format(
-                "below the idle power of the cluster: {} at the meter (nodes {}, network {}, "
-                "storage {}, PUE {:g}), found {}",
-                to_text(idle), to_text(idle_nodes), to_text(p_.network), to_text(p_.storage),
-                p_.cooling.pue, to_text(*p_.budget)));
+            "budget", fmt::format("below the idle power of the cluster: {} at the meter (nodes {}, "
+                                  "network {}, storage {}, PUE {:g}), found {}",
+                                  to_text(idle), to_text(idle_nodes), to_text(p_.network),
+                                  to_text(p_.storage), p_.cooling.pue, to_text(*p_.budget)));
         return;
     }
     const Watts least = draw_at(least_cap());

@@ -102,38 +102,36 @@ void PowerReader::read_network_and_storage(std::int64_t storage_servers) {
         p_.network_design.value += power.design.value;
     }
     if (!built) {
-        const double watts = c.power("power_constants", "", "network_power_per_gpu_ndr").value *
-                             static_cast<double>(s_.gpus());
+        const double watts =
+            c.power("power_constants", "", "network_power_per_gpu_ndr").value * real(s_.gpus());
         p_.network.value += watts;
         p_.network_design.value += watts;
     }
     if (storage_servers == 0 || s_.stores.empty() || !s_.stores[0].system) return;
-    const double terabytes =
-        static_cast<double>(s_.stores[0].system->capacity().raw.count()) * 1e-12;
+    const double terabytes = real(s_.stores[0].system->capacity().raw.count()) * 1e-12;
     // A server whose power is not known draws what a known vendor's appliance draws.
     p_.storage.value =
-        terabytes > 0 ? terabytes * c.power("power_constants", "", "storage_power_per_tb").value
-                      : static_cast<double>(storage_servers) *
-                            c.power("storage", "ddn_ai400x2t", "max_power").value;
+        terabytes > 0
+            ? terabytes * c.power("power_constants", "", "storage_power_per_tb").value
+            : real(storage_servers) * c.power("storage", "ddn_ai400x2t", "max_power").value;
 }
 
 void PowerReader::check_breaker() {
     if (!p_.breaker) return;
     const BreakerSpec& b = *p_.breaker;
-    const double nodes = static_cast<double>(std::min(b.nodes, s_.nodes.nodes));
+    const double nodes = real(std::min(b.nodes, s_.nodes.nodes));
     const double continuous =
         catalogue_.number("power_constants", "", "nec_continuous_load_fraction");
     const Breaker breaker(b.curve, b.rating);
     if (const auto trips = breaker.until_trip(breaker.load(p_.node_step.times(nodes)))) {
         sections_.breaker.warning(
-            "rating",
-            fmt::format(
-                "{:g} nodes draw {} while the job computes, {} of {}: it trips after {} of "
-                "training, though the mean is {}",
-                nodes, to_text(Watts{nodes * p_.node_step.peak().value}),
-                fmt::format("{:.0f} %", 100 * nodes * p_.node_step.peak().value / b.rating.value),
-                to_text(b.rating), to_text(*trips),
-                to_text(Watts{nodes * p_.node_step.mean().value})));
+            "rating", fmt::format("{:g} nodes draw {} while the job computes, {} of {}: it trips "
+                                  "after {} of training, though the mean is {}",
+                                  nodes, to_text(Watts{nodes * p_.node_step.peak().value}),
+                                  fmt::format("{:.0f} %", 100 * nodes * p_.node_step.peak().value /
+                                                              b.rating.value),
+                                  to_text(b.rating), to_text(*trips),
+                                  to_text(Watts{nodes * p_.node_step.mean().value})));
     } else if (nodes * p_.node.design().value > continuous * b.rating.value) {
         sections_.breaker.warning(
             "rating",
@@ -191,7 +189,7 @@ void PowerReader::finish() {
     if (s_.world) return finish_world();
     p_.run(gpu_step(s_, s_.job.step));
     check_breaker();
-    check_budget({static_cast<double>(s_.nodes.nodes) * p_.node.at(Activity::idle).value});
+    check_budget({real(s_.nodes.nodes) * p_.node.at(Activity::idle).value});
 }
 
 }  // namespace railyard

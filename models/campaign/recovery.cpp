@@ -23,7 +23,7 @@ void read_smaller_jobs(Section& recovery, std::int64_t replicas_min, Scenario& s
             const ParallelPlan smaller = with_replicas(plan, data);
             const bool fits =
                 memory_bytes_per_gpu(s.model, smaller, s.parameter_bytes, s.node.gpu) <=
-                static_cast<double>(s.node.gpu.usable_memory.count());
+                real(s.node.gpu.usable_memory.count());
             const bool splits = data % plan.expert == 0 && data * plan.context % plan.shards() == 0;
             const bool whole_nodes = smaller.gpus() % s.job.gpus_per_node == 0;
             if (!whole_nodes || !fits || (!splits && (plan.expert > 1 || plan.shard_ranks > 0))) {
@@ -58,8 +58,7 @@ void settle_start(Section& recovery, Scenario& s) {
     start.cap_wall = Wall::client;
     if (start.bytes > Bytes{} && r.restore) {
         recovery.error("restore",
-                       "is the whole time to read back; image and dataset_index are "
-                       "part of it",
+                       "is the whole time to read back; image and dataset_index are part of it",
                        "leave out one of them");
     }
 }
@@ -83,8 +82,8 @@ void join_recovery(Section& job, Catalogue& catalogue, Scenario& s) {
     settle_start(recovery, s);
     if (!r.recompute && s.job.checkpoint.mode == CheckpointMode::async) {
         recovery.error("recompute",
-                       "without recomputation nothing can be lost, so asynchronous "
-                       "checkpoints have no meaning",
+                       "without recomputation nothing can be lost, so asynchronous checkpoints "
+                       "have no meaning",
                        "use job.checkpoint.mode = \"sync\" or \"none\"");
     }
 }

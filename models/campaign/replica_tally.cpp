@@ -22,9 +22,7 @@ void ReplicaTally::add(const ReplicaFigures& r) {
     const auto before = static_cast<std::size_t>(sums_.replicas);
     try {
         for (std::size_t c = 0; c < category_count; ++c) sums_.shares[c].push_back(r.ledger[c]);
-        if (scenario_.cost) {
-            sums_.uses.push_back(campaign_use(scenario_, r.metrics, r.simulated));
-        }
+        if (scenario_.cost) sums_.uses.push_back(campaign_use(scenario_, r.metrics, r.simulated));
         sums_.values.add(r.metrics);
     } catch (...) {
         for (std::vector<double>& share : sums_.shares)
@@ -42,7 +40,7 @@ void ReplicaTally::add(const ReplicaFigures& r) {
         gpu_s_[c].add(r.ledger[c] * gpu_s);
     }
     for (std::size_t c = 0; c < sums_.interruptions.size(); ++c) {
-        sums_.interruptions[c] += static_cast<double>(r.interruptions[c]);
+        sums_.interruptions[c] += real(r.interruptions[c]);
     }
 }
 
@@ -53,7 +51,7 @@ ReplicaSums ReplicaTally::take() {
         sums_.ledger.push_back(ledger_[c].mean());
         sums_.gpu_s.push_back(gpu_s_[c].mean());
     }
-    for (double& count : sums_.interruptions) count /= static_cast<double>(sums_.replicas);
+    for (double& count : sums_.interruptions) count /= real(sums_.replicas);
     sums_.digest = digest_.hex();
     sums_.trajectory = trajectory_.hex();
     return std::move(sums_);

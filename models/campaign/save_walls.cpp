@@ -30,7 +30,7 @@ void lower(TransferSpec& transfer, Bandwidth cap, Wall wall) {
 }
 
 double files_per_second(std::int64_t threads, Duration latency) {
-    return latency > Duration{} ? static_cast<double>(threads) / seconds(latency) : 0;
+    return latency > Duration{} ? real(threads) / seconds(latency) : 0;
 }
 
 std::vector<SaveWall> save_walls(const Scenario& s, std::size_t number,
@@ -51,7 +51,7 @@ std::vector<SaveWall> save_walls(const Scenario& s, std::size_t number,
     const double own = files_per_second(w.ranks, store.limits.create_latency);
     for (const double per_s : {supply.creates_per_s, own}) {
         if (per_s <= 0) continue;
-        walls.push_back({Wall::metadata, from_seconds(static_cast<double>(w.files) / per_s)});
+        walls.push_back({Wall::metadata, from_seconds(real(w.files) / per_s)});
     }
     return walls;
 }
@@ -64,9 +64,7 @@ std::vector<SaveWall> node_save_walls(const Scenario& s, Bandwidth node_write,
         {Wall::local, time_at(share, node_write)},
         {Wall::serialisation, time_at(s.checkpoint_size, w.serialization * w.ranks)}};
     const double per_s = files_per_second(w.ranks, create_latency);
-    if (per_s > 0) {
-        walls.push_back({Wall::metadata, from_seconds(static_cast<double>(w.files) / per_s)});
-    }
+    if (per_s > 0) walls.push_back({Wall::metadata, from_seconds(real(w.files) / per_s)});
     return walls;
 }
 

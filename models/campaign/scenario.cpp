@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -95,8 +94,8 @@ void warn_of_idle_sharp(const Scenario& s, Section& top) {
     if (used) return;
     top.section("fabric").section("compute").warning(
         "sharp", "has no effect: no plan has an all-reduce between nodes",
-        "job.parallel.zero = 0 reduces gradients in one; a window's traffic of kind \"sharp\" "
-        "uses it too");
+        "job.parallel.zero = 0 reduces gradients in one; a window's traffic of kind \"sharp\" uses "
+        "it too");
 }
 
 // Reads the sections in the order of the language, each into the scenario. In describing mode the
@@ -348,28 +347,25 @@ void ScenarioReader::warn_of_layout() {
 void ScenarioReader::read_run() {
     Section run = top_.section("run");
     std::int64_t seed = 1;
-    run.read("seed", seed, "Seed of every random stream", {.bound = Bound::non_negative});
+    run.read("seed", seed, "Seed of every random stream", {Bound::non_negative});
     s_.seed = static_cast<std::uint64_t>(seed);
     s_.replicas = 30;
     run.read("replicas", s_.replicas,
-             "Independent repetitions, which differ by random numbers only",
-             {.bound = Bound::count});
+             "Independent repetitions, which differ by random numbers only", {Bound::count});
     std::optional<Duration> duration;
     run.read("duration", duration, "Length of the campaign on the wall clock",
-             {.bound = Bound::positive, .otherwise = "until the job is done"});
+             {Bound::positive, "until the job is done"});
     if (duration) s_.duration = *duration;
     run_duration_given_ = run.has("duration");
     network_draws_given_ = run.has("network_draws");
     read_phase_days(run, false);
     s_.events_max = 50'000'000;
     run.read("events_max", s_.events_max,
-             "Events after which a replica stops, unfinished and marked",
-             {.bound = Bound::positive});
+             "Events after which a replica stops, unfinished and marked", {Bound::positive});
     run.no_effect(outline_.without_steps());
-    run.choose(
-        "fidelity", s_.fidelity, fidelity_names,
-        "How the network enters a step: an ideal one between the nodes' NICs, flows that share "
-        "the links of [fabric.compute], or its packets");
+    run.choose("fidelity", s_.fidelity, fidelity_names,
+               "How the network enters a step: an ideal one between the nodes' NICs, flows that "
+               "share the links of [fabric.compute], or its packets");
     run.no_effect("");
     read_network_draws(run);
     run.read("failures", s_.failures,
@@ -387,7 +383,7 @@ void ScenarioReader::read_network_draws(Section& run) {
     run.read("network_draws", s_.network_draws,
              "Random draws of the network, its hashes and which nodes are spare, over which "
              "replicas are dealt out; 1: the cluster's first nodes and hash_seed = 0",
-             {.bound = Bound::count, .otherwise = "8; 1 with run.fidelity = \"packet\""});
+             {Bound::count, "8; 1 with run.fidelity = \"packet\""});
     run.no_effect("");
     if (s_.network_draws > most) {
         run.error("network_draws",
@@ -417,17 +413,16 @@ void ScenarioReader::read_cluster() {
     s_.node = read_node(*catalogue_, node_name_);
     const std::int64_t catalogue_gpus = s_.node.gpus;
     cluster.read("gpus_per_node", s_.node.gpus, "GPUs in each node",
-                 {.bound = Bound::count, .otherwise = "the node's, from the catalogue"});
+                 {Bound::count, "the node's, from the catalogue"});
     // Another number of GPUs in a box with one NVLink domain is a box with one domain of that size.
     if (cluster.has("gpus_per_node") && s_.node.nvlink_domain <= catalogue_gpus) {
         s_.node.nvlink_domain = s_.node.gpus;
     }
     cluster.read("nics_per_node", s_.node.nics, "NICs of each node for the compute network",
-                 {.bound = Bound::count, .otherwise = "the node's, from the catalogue"});
+                 {Bound::count, "the node's, from the catalogue"});
     if (!top_.has("cost")) cluster.no_effect(outline_.without_steps());  // it decides on switches
     cluster.read("nic_bandwidth", s_.node.nic_bandwidth, "What one NIC moves, per direction",
-                 {.bound = Bound::positive,
-                  .otherwise = "the NIC's, from the catalogue, less protocol overhead"});
+                 {Bound::positive, "the NIC's, from the catalogue, less protocol overhead"});
     nic_bandwidth_given_ = cluster.has("nic_bandwidth");
     if (nic_bandwidth_given_) {
         s_.node.nic_line_rate = s_.node.nic_bandwidth;
@@ -456,13 +451,12 @@ void ScenarioReader::read_cluster() {
 
 void ScenarioReader::read_fault(Section& section) {
     PartFault fault;
-    section.choose(
-        "part", fault.part, part_names,
-        "gpu: its clocks; nvlink: its lanes; pcie: its lanes; nic: a NIC's rate; hbm: the "
-        "bandwidth of a GPU's memory");
-    section.read("node", fault.node, "Which node, counted from 0", {.bound = Bound::non_negative});
+    section.choose("part", fault.part, part_names,
+                   "gpu: its clocks; nvlink: its lanes; pcie: its lanes; nic: a NIC's rate; hbm: "
+                   "the bandwidth of a GPU's memory");
+    section.read("node", fault.node, "Which node, counted from 0", {Bound::non_negative});
     section.read("index", fault.index, "Which GPU or NIC of the node, counted from 0",
-                 {.bound = Bound::non_negative});
+                 {Bound::non_negative});
     section.read("speed", fault.speed, "What is left of a sound part's speed",
                  {.bound = Bound::fraction, .required = true});
     section.finish();
@@ -485,7 +479,7 @@ void ScenarioReader::read_fault(Section& section) {
 void ScenarioReader::read_job(Section job) {
     s_.job.nodes = s_.nodes.nodes;
     job.read("nodes", s_.job.nodes, "Nodes of the job: it gets all of them or does not run",
-             {.bound = Bound::count, .otherwise = "all of the cluster"});
+             {Bound::count, "all of the cluster"});
     if (nodes_known_ && s_.job.nodes > s_.nodes.nodes) {
         job.error(
             "nodes",
@@ -502,7 +496,7 @@ void ScenarioReader::read_job(Section job) {
     s_.job.gpus_per_node = s_.node.gpus;
     job.read("length", job_length_,
              "Training time after which the job is done, lost work not counted",
-             {.bound = Bound::positive, .otherwise = "it runs until the campaign ends"});
+             {Bound::positive, "it runs until the campaign ends"});
     job.name("model", model_name_, catalogue_->all_names("model"), "a model in the catalogue",
              "The model that is trained", {.otherwise = "none: then job.step.time is needed"});
     if (!model_name_.empty()) s_.model = read_model(*catalogue_, model_name_);
@@ -528,9 +522,7 @@ void ScenarioReader::read_job(Section job) {
                        s_.no_path.empty();
     read_checkpoint(job, *catalogue_, s_,
                     burst ? BurstPenalty([&] { return burst_penalty(); }) : BurstPenalty());
-    if (changes_.must_run && ok() && !job.describing()) {
-        check_host_memory(job, *catalogue_, s_);
-    }
+    if (changes_.must_run && ok() && !job.describing()) check_host_memory(job, *catalogue_, s_);
     join_recovery(job, *catalogue_, s_);
     if (s_.job.checkpoint.read_at_start.bytes > Bytes{} &&
         s_.job.checkpoint.mode == CheckpointMode::none) {
@@ -558,9 +550,7 @@ void ScenarioReader::read_step(Section& job) {
         s_.given_step = true;
         const char* const measured = "has no effect beside job.step.time: the step is measured";
         if (changes_.must_run && job.has("software")) job.warning("software", measured);
-        if (changes_.must_run && network_draws_given_) {
-            top_.warning("run.network_draws", measured);
-        }
+        if (changes_.must_run && network_draws_given_) top_.warning("run.network_draws", measured);
         s_.job.step.compute = power_->slowed(*given_step_);
         s_.job.step.throttled = power_->throttled_time(s_.job.step);
         remove_from_step(s_, changes_.without);
@@ -580,10 +570,9 @@ void ScenarioReader::read_step(Section& job) {
         if (ok()) warn_of_idle_sharp(s_, top_);
         remove_from_step(s_, changes_.without);
         if (seconds(s_.job.step.duration()) > step_seconds_max) {
-            job.error(
-                s_.trace ? "trace" : "parallel", "one step takes more than 116 days",
-                "a bandwidth, a rate of the GPU, global_batch or sequence_length is far from any "
-                "training run's");
+            job.error(s_.trace ? "trace" : "parallel", "one step takes more than 116 days",
+                      "a bandwidth, a rate of the GPU, global_batch or sequence_length is far from "
+                      "any training run's");
         }
     }
     if (!model_name_.empty()) s_.tokens_per_step = s_.plan.global_batch * s_.plan.sequence_length;
@@ -700,16 +689,17 @@ void ScenarioReader::check_world() {
     const Value* window = storms ? nullptr : outline_.find({"window"});
     for (const char* key : {"traffic", "fault", "route"}) {
         if (window == nullptr || !window->find(key)) continue;
-        top_.error("window", fmt::format("window.{} is about one job: with [scheduler] a window "
-                                         "sends what steps send",
-                                         key));
+        top_.error(
+            "window",
+            fmt::format(
+                "window.{} is about one job: with [scheduler] a window sends what steps send",
+                key));
     }
     if (top_.has("storage") && s_.world->spec.stores.empty()) {
-        top_.warning(
-            "storage",
-            "is bought, cabled and powered, but nothing is sent to it: a job's checkpoints "
-            "take jobs.kind.checkpoint_stall",
-            "give jobs.kind.checkpoint_size");
+        top_.warning("storage",
+                     "is bought, cabled and powered, but nothing is sent to it: a job's "
+                     "checkpoints take jobs.kind.checkpoint_stall",
+                     "give jobs.kind.checkpoint_size");
     }
     if (s_.stores[0].failures && s_.world->spec.stores.empty()) {
         top_.error("storage", "no job saves or reads there: that its parts fail has no effect",
@@ -757,9 +747,7 @@ Scenario build(Document& document, Diagnostics& diagnostics, const ScenarioChang
     diagnostics.raise_if_any();
     if (!phases.empty()) return load_phases(document, phases, changes);
     DedicatedJob job;
-    if (is_dedicated(document.root)) {
-        job = take_dedicated_job(document.root, values, job_keys());
-    }
+    if (is_dedicated(document.root)) job = take_dedicated_job(document.root, values, job_keys());
     Scenario scenario = ScenarioReader(values, &document.root, nullptr, changes).read();
     if (job.was_a_kind && !(diagnostics.ok() && diagnostics.warnings().empty())) {
         diagnostics = said_of_kind(diagnostics, job_keys().job);
@@ -798,11 +786,11 @@ bool Scenario::counts_work() const {
 }
 
 double Scenario::gpu_seconds(Duration simulated) const {
-    if (phases.empty()) return static_cast<double>(gpus()) * seconds(simulated);
+    if (phases.empty()) return real(gpus()) * seconds(simulated);
     double out = 0;
     for (const ScenarioPhase& phase : phases) {
         const Duration there = std::min(simulated, phase.until) - phase.from;
-        out += static_cast<double>(phase.as->gpus()) * std::max(0.0, seconds(there));
+        out += real(phase.as->gpus()) * std::max(0.0, seconds(there));
     }
     return out;
 }

@@ -110,9 +110,7 @@ struct Scenario : CampaignSpec,
     double gpu_seconds(Duration simulated) const;  // of the GPUs that are there
     bool counts_work() const;  // some of its kinds of jobs say what they are worth
     // What MFU is measured against: the dense bf16 peak of the job's GPUs together, whatever they compute in.
-    double peak_flops() const {
-        return node.gpu.bf16_dense.per_second * static_cast<double>(job.gpus());
-    }
+    double peak_flops() const { return node.gpu.bf16_dense.per_second * real(job.gpus()); }
 };
 
 // The job is done one day: it has a length, or its last stage has.

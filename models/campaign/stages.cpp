@@ -101,13 +101,9 @@ std::vector<StageSpec> stages_on(const Scenario& s, const NetworkDraw* draw,
 void read_stages(Section& job, const Value* job_table, ValueReader& values, Catalogue& catalogue,
                  const ScenarioChanges& changes, const Scenario& before, Scenario& s) {
     StageReader reader(job_table, values, catalogue, changes, before, s);
-    std::vector<Section> stages =
-        job.sections("stage",
-                     "A part of the training with a plan of its own: the stages follow "
-                     "each other");
-    for (std::size_t i = 0; i < stages.size(); ++i) {
-        reader.read(stages[i], i + 1 == stages.size());
-    }
+    std::vector<Section> stages = job.sections(
+        "stage", "A part of the training with a plan of its own: the stages follow each other");
+    for (std::size_t i = 0; i < stages.size(); ++i) reader.read(stages[i], i + 1 == stages.size());
     if (stages.empty() || job.describing()) return;
     if (!step_is_modelled(s)) {
         job.error("stage", "how long a step takes in each stage must be modelled",

@@ -100,7 +100,7 @@ LinkLoads transfer_loads(const Scenario& s, const TransferSpec& transfer,
     const std::int64_t stripes = traffic.store.stripes;
     const std::int64_t servers =
         stripes > 0 ? std::min(stripes, topology.spec().servers) : topology.spec().servers;
-    const auto connections = static_cast<double>(std::ssize(spec.nodes) * servers);
+    const auto connections = real(std::ssize(spec.nodes) * servers);
     LinkLoads out;
     out.flow_bytes_per_s = std::min(transfer.cap, most).bytes_per_second() / connections;
     for (const BurstLinks::Link& link : used.links) {

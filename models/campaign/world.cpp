@@ -126,9 +126,9 @@ double WorldScenario::worth_of(const WorldJob& job) const {
     double work_s =
         seconds(job.work) / power.work_factor / (job.timed ? 1 + kind.duty * kind.throttled : 1);
     if (job.timed && kind.data_wait > Duration{}) {
-        work_s = seconds(kind.beside_data) * static_cast<double>(spec.steps_of(job));
+        work_s = seconds(kind.beside_data) * real(spec.steps_of(job));
     }
-    return worth.job + worth.gpu_hour * static_cast<double>(job.gpus) * work_s / 3600;
+    return worth.job + worth.gpu_hour * real(job.gpus) * work_s / 3600;
 }
 
 WorldJobs draw_jobs(const WorldScenario& world, std::uint64_t seed, std::uint64_t replica,

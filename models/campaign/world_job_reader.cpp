@@ -170,10 +170,10 @@ void WorldJobReader::read_worth(Section& section) {
     section.read(
         "worth", worth.job,
         "What a job of it counts in work_done when it is done; in part, what is kept of it",
-        {.bound = Bound::non_negative});
+        {Bound::non_negative});
     section.read("worth_per_gpu_hour", worth.gpu_hour,
                  "What each GPU-hour of its work counts in work_done, as far as it is kept",
-                 {.bound = Bound::non_negative});
+                 {Bound::non_negative});
     if (section.has("worth_per_gpu_hour") && section.has("model")) {
         section.error("worth_per_gpu_hour",
                       "an hour of faster GPUs is more of a model's work than one of slower ones",
@@ -187,13 +187,12 @@ void WorldJobReader::read_service(Section& section, const JobSource& source,
     section.read("duty", kind.duty,
                  "Without a model: the share of its work in which its GPUs compute; else they wait "
                  "for requests (data_wait)",
-                 {.bound = Bound::fraction});
+                 {Bound::fraction});
     double share = 0;
-    section.read(
-        "fabric_share", share,
-        "Without a model: the share of its work in which it sends, over a ring through its "
-        "GPUs, at the rate of its NICs while nobody else sends",
-        {.bound = Bound::fraction});
+    section.read("fabric_share", share,
+                 "Without a model: the share of its work in which it sends, over a ring through "
+                 "its GPUs, at the rate of its NICs while nobody else sends",
+                 {Bound::fraction});
     if (section.describing()) return;
     if (section.has("model")) {
         refuse_keys(section, {"duty", "fabric_share"},
@@ -275,9 +274,8 @@ void WorldJobReader::read_model(Section& section, const JobSource& source,
     if (!model.empty()) view->model = railyard::read_model(catalogue_, model);
     read_job_plan(section, values_, catalogue_, {}, false, *view);
     kind.steps = 0;
-    section.read(
-        "steps", kind.steps, "Steps of each job",
-        {.bound = Bound::positive, .otherwise = "work, with all of the cluster's first nodes"});
+    section.read("steps", kind.steps, "Steps of each job",
+                 {Bound::positive, "work, with all of the cluster's first nodes"});
     if (model.empty()) {
         refuse_keys(section, {"steps", "parallel"}, "has no effect without model");
         return;
@@ -423,8 +421,8 @@ void WorldJobReader::save_as(Section& section, const std::shared_ptr<Scenario>& 
     if (!section.ok()) return;
     check_host_memory(section, catalogue_, job);
     constexpr double never_s = 1e9;
-    kind.checkpoint_interval = from_seconds(std::min(
-        never_s, seconds(job.job.step.duration()) * static_cast<double>(c.interval_steps)));
+    kind.checkpoint_interval =
+        from_seconds(std::min(never_s, seconds(job.job.step.duration()) * real(c.interval_steps)));
     if (steps) kind.checkpoint_steps = c.interval_steps;
     kind.checkpoint_training = c.interval_training;
     kind.by_wall_clock = c.interval_wall > Duration{};
@@ -456,8 +454,7 @@ void WorldJobReader::recover_as(Section& section, const std::shared_ptr<Scenario
         shrink_as(section, recovery, view, kind);
     } else if (r.policy != RecoveryPolicy::requeue) {
         recovery.error("policy",
-                       fmt::format("under {} a job that fails is the scheduler's to place "
-                                   "again",
+                       fmt::format("under {} a job that fails is the scheduler's to place again",
                                    spec_.scheduler),
                        "policy = \"requeue\"");
     }

@@ -279,10 +279,9 @@ void check_world_phases(const Scenario& whole, const std::vector<Diagnostic>& da
             const auto& before = first.as->world->models[i];
             const auto& now = phase.as->world->models[i];
             if (!before != !now || (now && before->job.gpus() != now->job.gpus())) {
-                wrong(
-                    fmt::format("jobs of {} are of another size, or have a model in one phase "
-                                "alone",
-                                a.kinds[i].name));
+                wrong(fmt::format(
+                    "jobs of {} are of another size, or have a model in one phase alone",
+                    a.kinds[i].name));
             }
         }
     }

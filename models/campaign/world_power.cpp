@@ -25,8 +25,7 @@ NodeEnergy node_energy(const WorldPower& power, const WorldSpec& spec, const Wor
 Watts idle_nodes(const WorldPower& power, const WorldSpec& spec) {
     double sum = 0;
     for (std::size_t g = 0; g < spec.groups.size(); ++g) {
-        sum += static_cast<double>(spec.groups[g].nodes) *
-               power.draws[g][0].node.at(Activity::idle).value;
+        sum += real(spec.groups[g].nodes) * power.draws[g][0].node.at(Activity::idle).value;
     }
     return {sum};
 }
@@ -34,7 +33,7 @@ Watts idle_nodes(const WorldPower& power, const WorldSpec& spec) {
 Watts part_over_idle(const WorldPower& power, const WorldSpec& spec, std::size_t group,
                      std::size_t kind) {
     const NodeDraw& draw = power.draws[group][kind];
-    const auto parts = static_cast<double>(spec.groups[group].gpus_per_node * spec.parts_per_gpu());
+    const auto parts = real(spec.groups[group].gpus_per_node * spec.parts_per_gpu());
     return {(draw.node_step.peak().value - power.draws[group][0].node.at(Activity::idle).value) /
             parts};
 }
@@ -43,8 +42,8 @@ WorldPeak::WorldPeak(const WorldPower& power, const WorldSpec& spec, const World
     : spec_(spec), jobs_(jobs), shares_(spec.groups.size()), running_(jobs.jobs.size()) {
     for (std::size_t g = 0; g < spec.groups.size(); ++g) {
         const NodeGroup& group = spec.groups[g];
-        const auto nodes = static_cast<double>(group.nodes);
-        const auto parts = static_cast<double>(group.gpus_per_node * spec.parts_per_gpu());
+        const auto nodes = real(group.nodes);
+        const auto parts = real(group.gpus_per_node * spec.parts_per_gpu());
         for (std::size_t k = 0; k < spec.kinds.size(); ++k) {
             const PowerProfile& step = power.draws[g][k].node_step;
             shares_[g].push_back({part_over_idle(power, spec, g, k).value,
@@ -58,13 +57,13 @@ WorldPeak::WorldPeak(const WorldPower& power, const WorldSpec& spec, const World
 
 void WorldPeak::started(JobIndex index, Instant, const Allocation& gpus) {
     const WorldJob& job = jobs_.jobs[index];
-    const auto parts = static_cast<double>(spec_.parts_of(job));
+    const auto parts = real(spec_.parts_of(job));
     double over_idle = 0;
     double swing = 0;
     for (const NodeShare& share : gpus) {
         const Share& each = shares_[group_of_node_[share.node]][job.kind];
-        over_idle += static_cast<double>(share.gpus) * parts * each.over_idle;
-        swing += static_cast<double>(share.gpus) * parts * each.swing;
+        over_idle += real(share.gpus) * parts * each.over_idle;
+        swing += real(share.gpus) * parts * each.swing;
     }
     running_[index] = milliwatts({over_idle});
     now_ += running_[index];
@@ -77,7 +76,7 @@ void WorldPeak::stopped(JobIndex index, Instant) {
 }
 
 NodesDraw WorldPeak::draw() const {
-    return {idle_ + static_cast<double>(highest_) * 1e-3, swing_, design_};
+    return {idle_ + real(highest_) * 1e-3, swing_, design_};
 }
 
 }  // namespace railyard

@@ -34,12 +34,11 @@ std::vector<PartFault> PowerReader::throttled_parts(const WorldJobKind& kind, No
     draw.heat = settled(draw.node.gpu, draw.step);
     const std::vector<PartFault> parts = slowed_parts(draw.heat, "the GPUs of " + kind.name);
     if (!parts.empty() && s_.world->nodes.size() > 1) {
-        sections_.facility.error(
-            "inlet_temperature",
-            fmt::format("the GPUs of {} throttle: what that takes is not modelled for "
-                        "[[node_group]]s of several kinds",
-                        kind.name),
-            "a cooler inlet, or nodes of one kind");
+        sections_.facility.error("inlet_temperature",
+                                 fmt::format("the GPUs of {} throttle: what that takes is not "
+                                             "modelled for [[node_group]]s of several kinds",
+                                             kind.name),
+                                 "a cooler inlet, or nodes of one kind");
     }
     return parts;
 }

@@ -27,7 +27,7 @@ void add_distribution(const std::string& name, std::vector<double> values, Metri
         if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
         return values[place_after(p, values.size())];
     };
-    out.mean(name + "_mean", sum, static_cast<double>(values.size()));
+    out.mean(name + "_mean", sum, real(values.size()));
     out.add(name + "_median", at(0.5));
     out.add(name + "_p95", at(0.95));
 }
@@ -52,11 +52,11 @@ std::vector<SizeClass> size_classes(std::int64_t all, const WorldJobs& jobs,
         const WorldJobRun& run = outcome.runs[i];
         if (!run.started) continue;
         const auto size = static_cast<std::uint64_t>(jobs.jobs[i].gpus);
-        SizeClass& c = out[static_cast<std::size_t>(std::bit_width(size - 1))];
+        SizeClass& c = out[std::bit_width(size - 1)];
         c.held_s += seconds(run.held);
         c.kept_s += seconds(run.kept);
         c.span_s += seconds((run.over ? run.end : end) - run.first_start);
-        c.interruptions += static_cast<double>(run.interruptions);
+        c.interruptions += real(run.interruptions);
     }
     return out;
 }
@@ -90,8 +90,8 @@ void add_shrinks(const WorldSpec& spec, const WorldJobs& jobs, const WorldOutcom
     if (std::ranges::none_of(spec.kinds, shrinks)) return;
     double missing = 0;
     for (std::size_t i = 0; i < jobs.jobs.size(); ++i) {
-        missing += static_cast<double>(outcome.runs[i].replica_steps_missing) /
-                   spec.kinds[jobs.jobs[i].kind].replicas;
+        missing +=
+            real(outcome.runs[i].replica_steps_missing) / spec.kinds[jobs.jobs[i].kind].replicas;
     }
     out.count("shrinks", outcome.shrinks);
     out.add("steps_missing", missing);
@@ -108,7 +108,7 @@ double alone_seconds(const WorldScenario& world, const WorldJob& job) {
         return seconds(job.work) * longer / world.power.work_factor;
     }
     const StepTime step = usual_step(kind, world.models[job.kind]->job.nodes, 0);
-    return static_cast<double>(kind.steps) * seconds(step.duration());
+    return real(kind.steps) * seconds(step.duration());
 }
 
 }  // namespace
@@ -118,9 +118,7 @@ double gpu_seconds_alone(const Scenario& s) {
     const WorldJobs all =
         draw_jobs(*s.world, s.seed, 0, bounded ? s.duration : campaign_length_max);
     double sum = 0;
-    for (const WorldJob& job : all.jobs) {
-        sum += static_cast<double>(job.gpus) * alone_seconds(*s.world, job);
-    }
+    for (const WorldJob& job : all.jobs) sum += real(job.gpus) * alone_seconds(*s.world, job);
     return sum;
 }
 
@@ -207,13 +205,13 @@ void add_kinds(const Scenario& s, const WorldJobs& jobs, const WorldRunResult& r
                 booked.book(category, r.ledgers.of(g, k).booked(category));
             }
         }
-        const double held = static_cast<double>(booked.total());
+        const double held = real(booked.total());
         const auto share = [&](const char* metric, Category category) {
-            out.mean(metric + name, static_cast<double>(booked.booked(category)), held);
+            out.mean(metric + name, real(booked.booked(category)), held);
         };
         const auto mean = [&](const char* metric, const auto& values) {
             out.mean(metric + name, std::accumulate(values.begin(), values.end(), 0.0),
-                     static_cast<double>(values.size()));
+                     real(values.size()));
         };
         out.count("jobs_kind_" + name, std::ssize(times.waits));
         mean("wait_mean_kind_", times.waits);
@@ -240,10 +238,9 @@ void add_work(const WorldScenario& world, const WorldJobs& jobs, const WorldRunR
     for (std::size_t i = 0; i < jobs.jobs.size(); ++i) {
         const WorldJob& job = jobs.jobs[i];
         const WorldJobRun& run = r.outcome.runs[i];
-        const double missing = ratio(static_cast<double>(run.replica_steps_missing),
-                                     world.spec.kinds[job.kind].replicas);
-        const double done = ratio(static_cast<double>(run.kept_steps) - missing,
-                                  static_cast<double>(world.spec.steps_of(job)));
+        const double missing =
+            ratio(real(run.replica_steps_missing), world.spec.kinds[job.kind].replicas);
+        const double done = ratio(real(run.kept_steps) - missing, real(world.spec.steps_of(job)));
         by_kind[job.kind] += done * world.worth_of(job);
         all += done * world.worth_of(job);
     }
@@ -267,8 +264,7 @@ void add_data_of_objects(const WorldScenario& world, const WorldJobs& jobs, cons
         const std::optional<DataLoading>& data = world.data[jobs.jobs[i].kind];
         if (!from_objects(data)) continue;
         const WorldJobRun& run = r.outcome.runs[i];
-        const double bytes =
-            data->bytes_fetched(static_cast<double>(run.kept_steps + run.lost_steps));
+        const double bytes = data->bytes_fetched(real(run.kept_steps + run.lost_steps));
         fetched += bytes;
         cost += bytes * data->egress_usd_per_byte;
     }
@@ -280,15 +276,14 @@ void add_data_of_objects(const WorldScenario& world, const WorldJobs& jobs, cons
 
 MetricList world_metrics(const Scenario& s, const WorldJobs& jobs, const WorldRunResult& r) {
     const WorldSpec& spec = s.world->spec;
-    const double total = static_cast<double>(r.ledger.total());
-    const auto share = [&](GpuNanoseconds part) { return ratio(static_cast<double>(part), total); };
+    const double total = real(r.ledger.total());
+    const auto share = [&](GpuNanoseconds part) { return ratio(real(part), total); };
     MetricList out;
     out.add("goodput", r.ledger.fraction(Category::productive));
     out.add("utilisation", share(r.outcome.held));
     out.add("occupancy", share(r.outcome.node_busy));
     if (spec.parts_per_gpu() > 1) {
-        out.add("mig_stranded", ratio(static_cast<double>(r.outcome.stranded),
-                                      static_cast<double>(r.outcome.sliced)));
+        out.add("mig_stranded", ratio(real(r.outcome.stranded), real(r.outcome.sliced)));
     }
     add_counts(r.outcome, out);
     add_shrinks(spec, jobs, r.outcome, out);
@@ -370,7 +365,7 @@ void name_jobs(const WorldSpec& spec, const WorldJobs& jobs, std::vector<Campaig
     }
     for (CampaignEvent& event : log) {
         if (event.job < 0) continue;  // of a node alone
-        const WorldJob& job = *by_id[static_cast<std::size_t>(event.job)];
+        const WorldJob& job = *by_id[event.job];
         event.cause = fmt::format("job {}{}{}", spec.name_of(job), event.cause.empty() ? "" : ": ",
                                   event.cause);
     }

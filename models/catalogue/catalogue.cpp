@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
 #include <mutex>
 
 #include "models/catalogue/catalogue_text.h"
@@ -241,9 +240,7 @@ void Catalogue::check_bounds(std::string_view kind, std::string_view name) {
     for (const auto& [key, value] : ours->members) {
         if (!changed(kind, name, key) || !named_as_share(key)) continue;
         const Found given = find(kind, name, key);
-        if (sourced_number(*given.value)) {
-            checks.number(*given.value, given.path, Bound::fraction);
-        }
+        if (sourced_number(*given.value)) checks.number(*given.value, given.path, Bound::fraction);
     }
 }
 

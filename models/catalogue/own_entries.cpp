@@ -251,11 +251,10 @@ void OwnEntries::collect(ValueReader& reader, const Value& root) {
             } else if (name.empty() || name.find_first_not_of(letters) != std::string::npos) {
                 reader.error(given.at, path, "expected a name of letters, digits, - and _");
             } else if (Catalogue::entry(kind.kind, name) != nullptr) {
-                reader.error(
-                    given.at, path, "is the name of one of the catalogue's own entries",
-                    fmt::format("[override.{}.{}] changes that one; another name with like = "
-                                "\"{}\" is beside it",
-                                kind.kind, name, name));
+                reader.error(given.at, path, "is the name of one of the catalogue's own entries",
+                             fmt::format("[override.{}.{}] changes that one; another name with "
+                                         "like = \"{}\" is beside it",
+                                         kind.kind, name, name));
             } else {
                 entries_.push_back({kind.kind, name, &given, {}, {}, {}, Entry::State::untouched});
             }

@@ -63,9 +63,7 @@ std::vector<AllToAllLoads::Part> AllToAllLoads::parts_of(std::span<const std::in
         }
         Part& part = parts.back();
         part.gpus.push_back(gpu);
-        for (std::int64_t i = 0; i < nics; ++i) {
-            ++part.to_rail[static_cast<std::size_t>(inside_.nearest_nic(gpu) + i)];
-        }
+        for (std::int64_t i = 0; i < nics; ++i) ++part.to_rail[inside_.nearest_nic(gpu) + i];
     }
     return parts;
 }
@@ -77,7 +75,7 @@ void AllToAllLoads::use(std::vector<Usage>& usages, double times) {
 
 void AllToAllLoads::add(std::span<const std::int64_t> gpus) {
     heed_cancel();
-    const auto ranks = static_cast<double>(gpus.size());
+    const auto ranks = real(gpus.size());
     const std::vector<Part> parts = parts_of(gpus);
     std::vector<double> all_to_rail(static_cast<std::size_t>(topology_.nics_per_node()));
     for (const Part& part : parts) {
@@ -94,9 +92,9 @@ void AllToAllLoads::add(std::span<const std::int64_t> gpus) {
 // What its ranks send and receive, up to its NICs.
 void AllToAllLoads::add_inside(const Part& part, std::span<const double> all_to_rail,
                                double ranks) {
-    const auto here = static_cast<double>(part.gpus.size());
+    const auto here = real(part.gpus.size());
     const std::int64_t nics = inside_.nics_per_gpu();
-    const double each = 1 / (ranks - 1) / static_cast<double>(nics);
+    const double each = 1 / (ranks - 1) / real(nics);
     for (std::size_t r = 0; r < all_to_rail.size(); ++r) {
         const auto rail = static_cast<std::int64_t>(r);
         Flows& flows = flows_[topology_.nic(part.node, rail)];
@@ -129,14 +127,14 @@ void AllToAllLoads::add_between(std::span<const Part> parts, std::int64_t rail, 
     met_.clear();
     for (const Part& part : parts) {
         const std::uint32_t its = class_of_[topology_.nic(part.node, rail)];
-        const auto here = static_cast<double>(part.gpus.size());
-        const double to_rail = part.to_rail[static_cast<std::size_t>(rail)];
+        const auto here = real(part.gpus.size());
+        const double to_rail = part.to_rail[rail];
         if (senders_[its] == 0) met_.push_back(its);
         senders_[its] += here;
         receivers_[its] += to_rail;
         neighbours_[its] += here * to_rail;
     }
-    const double each = 1 / (ranks - 1) / static_cast<double>(inside_.nics_per_gpu());
+    const double each = 1 / (ranks - 1) / real(inside_.nics_per_gpu());
     for (const std::uint32_t to : met_) {
         for (const std::uint32_t from : met_) {
             const double inside = from == to ? neighbours_[to] : 0;
@@ -161,11 +159,10 @@ bool AllToAllLoads::route(std::uint32_t from, std::uint32_t to, const Show& show
     for (const Usage& usage : path_) {
         const Link& link = topology_.links()[usage.link];
         if (link.from == a) {
-            out[static_cast<std::size_t>(std::ranges::find(up, usage.link) - up.begin())] +=
-                double{usage.share};
+            out[std::ranges::find(up, usage.link) - up.begin()] += double{usage.share};
         } else if (link.to == b) {
-            in[static_cast<std::size_t>(std::ranges::find(down, reverse_link(usage.link)) -
-                                        down.begin())] += double{usage.share};
+            in[std::ranges::find(down, reverse_link(usage.link)) - down.begin()] +=
+                double{usage.share};
         } else {
             load_[usage.link] += usage.share * bytes;
         }

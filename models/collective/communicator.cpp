@@ -11,7 +11,7 @@ namespace {
 // The value of a list for one node, two, or more of them.
 template <class T>
 const T& by_nodes(const std::vector<T>& values, std::int64_t nodes) {
-    return values[static_cast<std::size_t>(std::min<std::int64_t>(nodes, 3) - 1)];
+    return values[std::min<std::int64_t>(nodes, 3) - 1];
 }
 
 // Constants of the kind "collective", as seconds and bytes per second.
@@ -82,9 +82,9 @@ TunerConstants read_tuner(Catalogue& catalogue, const std::string& generation,
     t.tree_ll128_share = all.number(network ? "tree_ll128_network_share" : "tree_ll128_share");
     t.tree_correction = {all.numbers("tree_correction_ll"), all.numbers("tree_correction_ll128"),
                          all.numbers("tree_correction_simple")};
-    t.channels = static_cast<double>(network && catalogue.has("nic", nic, "nccl_channels")
-                                         ? catalogue.integer("nic", nic, "nccl_channels")
-                                         : gpu.integer("channels"));
+    t.channels = real(network && catalogue.has("nic", nic, "nccl_channels")
+                          ? catalogue.integer("nic", nic, "nccl_channels")
+                          : gpu.integer("channels"));
     t.ll_max = network
                    ? by_nodes(all.speeds(amd_host ? "ll_max_network_amd" : "ll_max_network_intel"),
                               std::min<std::int64_t>(nodes, 3) - 1)
@@ -118,7 +118,7 @@ MeasuredConstants read_measured(Catalogue& catalogue, const std::string& generat
     m.nvls_setup_s = all.time("nvls_setup");
     m.nvls_rank_cost = all.number("nvls_rank_cost");
     m.fill_share = all.number("fill_share");
-    m.fill_bytes = static_cast<double>(catalogue.data("collective", "all", "fill").count());
+    m.fill_bytes = real(catalogue.data("collective", "all", "fill").count());
     m.pairwise_efficiency = all.number("pairwise_efficiency");
     m.peer_hop = all.number("peer_hop");
     m.peer_ll_bytes_per_s = all.speed("peer_ll_bandwidth");
@@ -134,7 +134,7 @@ MeasuredConstants read_measured(Catalogue& catalogue, const std::string& generat
 // decomposition of K*_2m, 2m >= 8", J. Comb. Theory B 29 (1980).
 double mesh_ring_share(std::int64_t gpus) {
     const bool one_fewer = gpus == 4 || gpus == 6;
-    return one_fewer ? static_cast<double>(gpus - 2) / static_cast<double>(gpus - 1) : 1;
+    return one_fewer ? real(gpus - 2) / real(gpus - 1) : 1;
 }
 
 }  // namespace
@@ -155,7 +155,7 @@ CollectiveConstants read_collective_constants(Catalogue& catalogue, const Node& 
             catalogue.has("gpu", node.gpu.id, "p2p_link_bandwidth")
                 ? catalogue.bandwidth("gpu", node.gpu.id, "p2p_link_bandwidth").bytes_per_second()
                 : node.gpu.nvlink_bandwidth.bytes_per_second() /
-                      static_cast<double>(std::max<std::int64_t>(1, node.gpus - 1));
+                      real(std::max<std::int64_t>(1, node.gpus - 1));
         if (catalogue.has("gpu", node.gpu.id, "dies_bandwidth")) {
             c.dies_bytes_per_s =
                 catalogue.bandwidth("gpu", node.gpu.id, "dies_bandwidth").bytes_per_second();
@@ -182,8 +182,7 @@ struct OnNodes {
 // one at least.
 double nics_of(const Node& node, const CommunicatorShape& shape, std::int64_t ranks) {
     const double nic = nic_bandwidth_under_load(node).bytes_per_second();
-    const double nics = static_cast<double>(node.nics) * static_cast<double>(ranks) /
-                        static_cast<double>(node.gpus);
+    const double nics = real(node.nics) * real(ranks) / real(node.gpus);
     return (shape.all_groups ? nics : std::max(1.0, nics)) * nic;
 }
 
@@ -194,7 +193,7 @@ double nics_of_one_alone(const Node& node) {
     const double link = p.link_bytes_per_s / (p.acs || !p.peer_to_peer ? 2 : 1);
     double nic = std::min(node.nic_bandwidth.bytes_per_second(), link);
     if (!p.peer_to_peer) nic = std::min(nic, p.bounce_bytes_per_s);
-    return nic * std::max(1.0, static_cast<double>(node.nics) / static_cast<double>(node.gpus));
+    return nic * std::max(1.0, real(node.nics) / real(node.gpus));
 }
 
 }  // namespace
@@ -207,8 +206,8 @@ Communicator make_communicator(const CollectiveConstants& constants, const Node&
     c.ranks = shape.ranks;
     c.nodes = on.nodes;
     c.domains = (shape.ranks + domain - 1) / domain;
-    c.per_domain = static_cast<double>(c.ranks) / static_cast<double>(c.domains);
-    c.tree_depth = std::log2(static_cast<double>(c.domains));
+    c.per_domain = real(c.ranks) / real(c.domains);
+    c.tree_depth = std::log2(real(c.domains));
 
     c.nvswitch = node.nvlink && constants.pair_bytes_per_s == 0;
     c.nvlink = node.gpu.nccl_nvlink_bandwidth.bytes_per_second();
@@ -216,14 +215,14 @@ Communicator make_communicator(const CollectiveConstants& constants, const Node&
         // Each pair of GPUs has its own link, and a ring uses those to its members.
         const bool dies = domain == 2 && shape.stride == 1 && constants.dies_bytes_per_s > 0;
         c.pair = dies ? constants.dies_bytes_per_s : constants.pair_bytes_per_s;
-        c.nvlink = c.pair * static_cast<double>(std::max<std::int64_t>(1, domain - 1));
+        c.nvlink = c.pair * real(std::max<std::int64_t>(1, domain - 1));
         c.ring_share = mesh_ring_share(domain);
     }
     c.share_network(node, shape);
     c.transport = node.transport;
     c.in_order = c.transport == "infiniband" || c.transport == "roce";
     c.sharp = shape.sharp && c.transport == "infiniband";
-    c.tuner = constants.tuner[static_cast<std::size_t>(std::min<std::int64_t>(c.nodes, 3) - 1)];
+    c.tuner = constants.tuner[std::min<std::int64_t>(c.nodes, 3) - 1];
     c.measured = constants.measured;
     return c;
 }
@@ -249,18 +248,18 @@ namespace {
 double all_to_all_over_pcie(const Node& node, const CommunicatorShape& shape, double domain,
                             double nics_bytes_per_s) {
     const Pcie& p = node.pcie;
-    const double ranks = static_cast<double>(shape.ranks);
+    const double ranks = real(shape.ranks);
     const std::int64_t of_node = std::min(shape.ranks, shape.ranks_per_node);
-    const double on_node = static_cast<double>(of_node);
-    const double all = shape.all_groups ? static_cast<double>(node.gpus) : on_node;
+    const double on_node = real(of_node);
+    const double all = shape.all_groups ? real(node.gpus) : on_node;
     const double share = p.peer_to_peer ? p.root_complex_share : 1;
     // What passes the link of one of a node's equal parts, switches or sockets, for a byte to each rank: to
     // ranks of the node in other parts, and to NICs in others, which are taken by the receiver's rail.
     const auto passing = [&](std::int64_t parts, std::int64_t gpus, bool acs) {
         const std::int64_t near = (gpus + shape.stride - 1) / shape.stride;  // of a group
-        const auto peers = static_cast<double>(std::clamp<std::int64_t>(near, 1, of_node));
-        const double sending = shape.all_groups ? static_cast<double>(gpus) : peers;
-        const auto with_nics = static_cast<double>(std::clamp<std::int64_t>(node.nics, 1, parts));
+        const auto peers = real(std::clamp<std::int64_t>(near, 1, of_node));
+        const double sending = shape.all_groups ? real(gpus) : peers;
+        const auto with_nics = real(std::clamp<std::int64_t>(node.nics, 1, parts));
         const double outside = ranks - on_node;
         const double to_nics = outside * std::max(0.0, all - sending) / with_nics;
         // With access control what stays under a switch goes up, too, and all that NICs send and receive.
@@ -294,11 +293,11 @@ void Communicator::share_network(const Node& node, const CommunicatorShape& shap
     const double ring = shared ? pcie_ring_bytes_per_s(node, on.most * shape.stride) : nics;
     set_network(several ? std::min(ring, nics) : ring);
     if (ranks == 1) return;
-    const double n = static_cast<double>(ranks);
+    const double n = real(ranks);
     // The node whose NICs are the slowest for what its ranks send to others.
     double between = 0;
     for (const std::int64_t some : {on.most, fewest}) {
-        const double r = static_cast<double>(some);
+        const double r = real(some);
         if (several) between = std::max(between, r * (n - r) / nics_of(node, shape, some));
     }
     // In one node without NVLink each GPU is a domain to the others.
@@ -346,7 +345,7 @@ void measure(GpuNetwork& network, const GpuGroups& groups, Collective collective
     c.bottleneck = rate.bottleneck;
     c.loads = std::move(rate.loads);
     if (c.domains > 1) {
-        const double n = static_cast<double>(c.ranks);
+        const double n = real(c.ranks);
         const double moved =  // out of a domain, for each byte that is measured
             collective == Collective::send_recv    ? c.per_domain
             : collective == Collective::all_to_all ? c.per_domain * (n - c.per_domain) / (n - 1)

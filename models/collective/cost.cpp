@@ -34,7 +34,7 @@ class Model {
           simple_(protocol == Protocol::simple),
           network_(c.domains > 1),
           alone_(network_ && c.per_domain == 1),
-          n_(static_cast<double>(c.ranks)),
+          n_(real(c.ranks)),
           hop_s_(m_.hop_s * (simple_ ? m_.simple_hop
                              : ll_   ? 1
                                      : m_.ll128_hop)),
@@ -86,8 +86,8 @@ class Model {
         const double links = shared ? hops : n_;
         const double copies = all_reduce() ? 2 * n_ - 1 : n_;
         const double ways = all_reduce() ? 2 : 1;
-        const double network_hops = ways * static_cast<double>(c_.nodes - 1);
-        const double pcie_hops = ways * static_cast<double>(c_.domains - c_.nodes);
+        const double network_hops = ways * real(c_.nodes - 1);
+        const double pcie_hops = ways * real(c_.domains - c_.nodes);
         const double link = network_ ? std::min(nvlink_, net_) : nvlink_;
         const double copy = ll_ ? m_.ll_copy_bytes_per_s : m_.copy_bytes_per_s;
         return {m_.launch_s + (hops - network_hops - pcie_hops) * hop_s_ +
@@ -107,8 +107,8 @@ class Model {
 
     Pace tree() const {
         Pace pace;
-        const double nodes = static_cast<double>(c_.nodes);
-        const double pcie_hops = static_cast<double>(c_.domains) / nodes - 1;
+        const double nodes = real(c_.nodes);
+        const double pcie_hops = real(c_.domains) / nodes - 1;
         pace.latency_s = m_.launch_s +
                          2 * ((c_.per_domain - 1) * hop_s_ + pcie_hops * c_.tuner.tree_pcie_s[p_] +
                               std::log2(nodes) * (c_.tuner.tree_network_s[p_] + m_.network_hop_s)) +

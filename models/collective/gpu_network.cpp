@@ -7,12 +7,10 @@
 #include <map>
 #include <mutex>
 #include <numeric>
-#include <utility>
 
 #include "models/collective/all_to_all_loads.h"
 #include "sim/cancel.h"
 #include "sim/check.h"
-#include "sim/fingerprint.h"
 
 namespace railyard {
 
@@ -49,9 +47,7 @@ class Round {
 
 double pairs_in(std::span<const GpuGroup> groups) {
     double pairs = 0;
-    for (const GpuGroup& group : groups) {
-        pairs += static_cast<double>(group.size()) * static_cast<double>(group.size());
-    }
+    for (const GpuGroup& group : groups) pairs += real(group.size()) * real(group.size());
     return pairs;
 }
 
@@ -162,9 +158,7 @@ void GpuNetwork::connect(const Hop& hop, std::vector<Usage>& out) {
     const VertexId b = topology_.nic(inside_.node_of(hop.to), hop.rail);
     const std::size_t first = out.size();
     const std::uint64_t label = static_cast<std::uint64_t>(hop.from) + (hop.connection << 32U);
-    if (!router_->route(a, b, label, out)) {
-        throw NoPath(topology_.name(a), topology_.name(b));
-    }
+    if (!router_->route(a, b, label, out)) throw NoPath(topology_.name(a), topology_.name(b));
     const std::span<const Usage> route(out.data() + first, out.size() - first);
     note_latency(route);
     if (cables_used_) cables_used_->add(a, b, route);
@@ -230,7 +224,7 @@ void GpuNetwork::add_ring(const GpuGroup& group, Streams& streams) {
             }
             connect({gpu[count - 1], gpu_near(next, nic(next)), nic(part)}, streams.usages);
         }
-        streams.close(first, static_cast<double>(rings), hops_);
+        streams.close(first, real(rings), hops_);
     }
 }
 
@@ -259,7 +253,7 @@ void GpuNetwork::add_double_tree(const GpuGroup& group, Streams& streams) {
             connect({below, above, nic(child), 1, t}, streams.usages);
             connect({above, below, nic(parent), 1, t}, streams.usages);
         }
-        streams.close(first, static_cast<double>(trees), hops_);
+        streams.close(first, real(trees), hops_);
     }
 }
 
@@ -293,7 +287,7 @@ bool GpuNetwork::add_switch_trees(const GpuGroup& group, Streams& streams) {
             if (closer_) {
                 for (const VertexId nic : nics) hops_.push_back({nic, nic, 1, tree.number});
             }
-            streams.close(first, static_cast<double>(rails * trees.size()), hops_);
+            streams.close(first, real(rails * trees.size()), hops_);
         }
     }
     return true;
@@ -365,9 +359,7 @@ double GpuNetwork::nvlink_left(std::span<const GpuGroup> groups) const {
         if (fault.part != Part::nvlink) continue;
         const std::int64_t gpu = inside_.first_gpu(fault.node) + fault.index;
         for (const GpuGroup& group : groups) {
-            if (std::ranges::find(group, gpu) != group.end()) {
-                left = std::min(left, fault.speed);
-            }
+            if (std::ranges::find(group, gpu) != group.end()) left = std::min(left, fault.speed);
         }
     }
     return left;
@@ -392,7 +384,7 @@ void GpuNetwork::note_latency(std::span<const Usage> route) {
 
 void GpuNetwork::take_latencies(GroupRate& out) {
     const Picoseconds longest = std::exchange(longest_, {});
-    const auto in_seconds = [](Picoseconds p) { return static_cast<double>(p.count()) * 1e-12; };
+    const auto in_seconds = [](Picoseconds p) { return real(p.count()) * 1e-12; };
     out.far_hop_s = in_seconds(std::exchange(far_, {}));
     out.far_share = std::exchange(far_share_, 0);
     router_->forget_loads();
@@ -648,9 +640,9 @@ double pat_bytes_per_s(GpuNetwork& network, const GpuGroups& groups) {
             network.send({name, [&] { return rounds_of(groups.list(), distance); }});
         // In each rank's binomial tree, the ranks that hand its part on so far.
         const std::size_t parts = (ranks - distance - 1) / (2 * distance) + 1;
-        seconds += static_cast<double>(parts) / round.bytes_per_s;
+        seconds += real(parts) / round.bytes_per_s;
     }
-    return static_cast<double>(ranks - 1) / seconds;
+    return real(ranks - 1) / seconds;
 }
 
 }  // namespace railyard

@@ -83,7 +83,7 @@ struct Call {
           all_reduce(collective == Collective::all_reduce),
           network(communicator.domains > 1),
           bytes(of_bytes),
-          n(static_cast<double>(communicator.ranks)),
+          n(real(communicator.ranks)),
           steps(all_reduce                        ? 2 * (n - 1)
                 : gathers_or_scatters(collective) ? n - 1
                                                   : n),
@@ -109,7 +109,7 @@ double ring_seconds(const Call& call) {
     const TunerConstants& t = call.t;
     const Protocol protocol = call.choice.protocol;
     const bool network = call.c.nodes > 1;
-    const double network_steps = (call.all_reduce ? 2 : 1) * static_cast<double>(call.c.nodes - 1);
+    const double network_steps = (call.all_reduce ? 2 : 1) * real(call.c.nodes - 1);
     const double inside = (call.c.over_pcie() ? t.ring_pcie_s : t.ring_nvlink_s)[call.p];
     const double overhead =
         network ? t.network_overhead_s * (protocol == Protocol::simple ? 3 : 1) : 0;
@@ -130,7 +130,7 @@ double ring_seconds(const Call& call) {
 double tree_seconds(const Call& call) {
     const TunerConstants& t = call.t;
     const Communicator& c = call.c;
-    const double nodes = static_cast<double>(c.nodes);
+    const double nodes = real(c.nodes);
     const double inside = (c.over_pcie() ? t.tree_pcie_s : t.tree_nvlink_s)[call.p];
     const double latency =
         t.tree_base_s[call.p] +
@@ -224,8 +224,7 @@ std::optional<Choice> choose(const Communicator& communicator, Collective collec
     constexpr Protocol protocols[] = {Protocol::ll, Protocol::ll128, Protocol::simple};
     if (is_pairwise(collective) && !wish.protocol) {
         constexpr double ll_bytes_max = 16384;  // NCCL_P2P_LL_THRESHOLD
-        const double peers =
-            collective == Collective::all_to_all ? static_cast<double>(communicator.ranks) : 1;
+        const double peers = collective == Collective::all_to_all ? real(communicator.ranks) : 1;
         wish.protocol = bytes / peers <= ll_bytes_max ? Protocol::ll : Protocol::simple;
     }
     std::optional<Choice> best;

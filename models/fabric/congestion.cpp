@@ -1,7 +1,5 @@
 #include "models/fabric/congestion.h"
 
-#include <algorithm>
-
 #include "sim/check.h"
 #include "sim/text.h"
 

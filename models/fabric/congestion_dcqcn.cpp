@@ -155,10 +155,10 @@ DcqcnSpec read_dcqcn(Catalogue& catalogue, const std::string& name, Bandwidth li
     };
     const auto rate = [&](const std::string& key) {
         const auto bits = [&](const std::string& k) {
-            return static_cast<double>(catalogue.bandwidth("dcqcn", name, k).bits_per_second());
+            return real(catalogue.bandwidth("dcqcn", name, k).bits_per_second());
         };
         if (has(key.c_str())) return bits(key);
-        return bits(key + "_per_25_gbit") * static_cast<double>(line.bits_per_second()) / 25e9;
+        return bits(key + "_per_25_gbit") * real(line.bits_per_second()) / 25e9;
     };
     DcqcnSpec spec;
     spec.g = catalogue.number("dcqcn", name, "alpha_g");

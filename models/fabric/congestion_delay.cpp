@@ -19,9 +19,9 @@ class DelayControl final : public Congestion {
   public:
     explicit DelayControl(const DelayControlSpec& spec)
         : spec_(spec),
-          target_(static_cast<double>(spec.base_rtt.count()) * spec.target_delay),
-          window_max_(spec.window_max * static_cast<double>(spec.base_rtt.count()) * 1e-12 *
-                      spec.line_bits_per_s / 8) {}
+          target_(real(spec.base_rtt.count()) * spec.target_delay),
+          window_max_(spec.window_max * real(spec.base_rtt.count()) * 1e-12 * spec.line_bits_per_s /
+                      8) {}
 
     void identify(Fingerprint& print) const override {
         print.add_all("delay", spec_.name, spec_.base_rtt, spec_.line_bits_per_s,
@@ -32,7 +32,7 @@ class DelayControl final : public Congestion {
 
     void start(std::uint32_t flow, const FlowStart& given, Pace& pace) override {
         State& s = fresh(flows_, flow);
-        s.packet = static_cast<double>(given.packet_bytes);
+        s.packet = real(given.packet_bytes);
         s.window = window_max_;
         s.base_rtt = spec_.base_rtt.count();
         pace.bits_per_s = given.line_bits_per_s;
@@ -47,9 +47,9 @@ class DelayControl final : public Congestion {
         }
         if (ack.round_trip.count() == 0) return;  // nothing was timed
         s.base_rtt = std::min(s.base_rtt, ack.round_trip.count());
-        const auto delay = static_cast<double>(ack.round_trip.count() - s.base_rtt);
+        const auto delay = real(ack.round_trip.count() - s.base_rtt);
         if (delay <= target_) {
-            const auto bytes = static_cast<double>(ack.bytes + ack.came_bytes);
+            const auto bytes = real(ack.bytes + ack.came_bytes);
             s.window += spec_.increase * s.packet * bytes / s.window;
         } else {
             cut(s, ack.now.count(),
@@ -104,7 +104,7 @@ DelayControlSpec read_delay_control(Catalogue& catalogue, const std::string& nam
     DelayControlSpec spec;
     spec.name = name;
     spec.base_rtt = given.base_rtt;
-    spec.line_bits_per_s = static_cast<double>(given.line.bits_per_second());
+    spec.line_bits_per_s = real(given.line.bits_per_second());
     spec.target_delay = number("target_delay");
     spec.window_max = number("window_max");
     spec.increase = number("increase");

@@ -52,7 +52,7 @@ class Hpcc final : public Congestion {
         std::vector<HopTelemetry> hops;  // as the last acknowledgement told them
     };
 
-    static double ps(Picoseconds t) { return static_cast<double>(t.count()); }
+    static double ps(Picoseconds t) { return real(t.count()); }
 
     // The packet's header has few bits for a hop. Rounding is what makes a flow lose that crosses several
     // bottlenecks: it obeys the hop that looks fullest, and with every rounding another one does.
@@ -73,9 +73,8 @@ class Hpcc final : public Congestion {
             const HopTelemetry& then = s.hops[i];
             const Picoseconds passed = now.time - then.time;
             if (passed.count() <= 0) continue;
-            const double sent_bits = 8e12 * static_cast<double>(now.sent_bytes - then.sent_bytes);
-            const double queue_bits =
-                8 * static_cast<double>(std::min(now.queue_bytes, then.queue_bytes));
+            const double sent_bits = 8e12 * real(now.sent_bytes - then.sent_bytes);
+            const double queue_bits = 8 * real(std::min(now.queue_bytes, then.queue_bytes));
             const double u = sent_bits / ps(passed) / now.bits_per_s +
                              queue_bits * s.line / now.bits_per_s / window_bits;
             if (u > most) {
@@ -114,9 +113,9 @@ std::unique_ptr<Congestion> hpcc(const HpccSpec& spec) {
 }
 
 HpccSpec read_hpcc(Catalogue& catalogue, Bandwidth line, Picoseconds base_rtt) {
-    const double per_25_gbit = static_cast<double>(line.bits_per_second()) / 25e9;
+    const double per_25_gbit = real(line.bits_per_second()) / 25e9;
     const auto bits = [&](const char* key) {
-        return static_cast<double>(catalogue.bandwidth("hpcc", "", key).bits_per_second());
+        return real(catalogue.bandwidth("hpcc", "", key).bits_per_second());
     };
     HpccSpec spec;
     spec.base_rtt = base_rtt;

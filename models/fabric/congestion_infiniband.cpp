@@ -55,7 +55,7 @@ class InfinibandCongestion final : public Congestion {
         std::int64_t place = 0;
     };
     void set(const State& s, Pace& pace) const {
-        pace.bits_per_s = s.line / (1 + spec_.gap * static_cast<double>(s.place));
+        pace.bits_per_s = s.line / (1 + spec_.gap * real(s.place));
     }
 
     InfinibandCongestionSpec spec_;

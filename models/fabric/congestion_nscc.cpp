@@ -16,8 +16,8 @@ class Nscc final : public Congestion {
   public:
     explicit Nscc(const NsccSpec& spec)
         : spec_(spec),
-          target_(static_cast<double>(spec.base_rtt.count()) * spec.target_delay),
-          scale_(bdp() / static_cast<double>(spec.reference_bdp)) {}
+          target_(real(spec.base_rtt.count()) * spec.target_delay),
+          scale_(bdp() / real(spec.reference_bdp)) {}
 
     void identify(Fingerprint& print) const override {
         print.add_all("nscc", spec_.base_rtt, spec_.line_bits_per_s, spec_.target_delay,
@@ -31,8 +31,8 @@ class Nscc final : public Congestion {
 
     void start(std::uint32_t flow, const FlowStart& given, Pace& pace) override {
         State& s = fresh(flows_, flow);
-        s.packet = static_cast<double>(given.packet_bytes);
-        s.payload = static_cast<double>(given.payload_bytes);
+        s.packet = real(given.packet_bytes);
+        s.payload = real(given.payload_bytes);
         s.base_rtt = spec_.base_rtt.count();
         s.window_max = s.window = spec_.window_max * bdp();
         pace.bits_per_s = given.line_bits_per_s;
@@ -46,7 +46,7 @@ class Nscc final : public Congestion {
             hear_of_trim(s, ack);
         } else {
             const double delay = delay_of(s, ack);
-            const auto bytes = static_cast<double>(ack.came_bytes);
+            const auto bytes = real(ack.came_bytes);
             s.achieved += bytes;
             s.acked += bytes;
             s.ignored += bytes;
@@ -88,14 +88,11 @@ class Nscc final : public Congestion {
         bool trimmed = false;  // since it was last adapted
     };
 
-    double bdp() const {
-        return static_cast<double>(spec_.base_rtt.count()) * 1e-12 * spec_.line_bits_per_s / 8;
-    }
+    double bdp() const { return real(spec_.base_rtt.count()) * 1e-12 * spec_.line_bits_per_s / 8; }
 
     void shorten(State& s, std::int64_t rtt) const {
         s.base_rtt = rtt;
-        s.window_max =
-            spec_.window_max * static_cast<double>(rtt) * 1e-12 * spec_.line_bits_per_s / 8;
+        s.window_max = spec_.window_max * real(rtt) * 1e-12 * spec_.line_bits_per_s / 8;
     }
 
     // Where nothing was timed, the average.
@@ -103,10 +100,8 @@ class Nscc final : public Congestion {
         const std::int64_t rtt = ack.round_trip.count();
         if (rtt == 0) return s.average;
         if (rtt < s.base_rtt) shorten(s, rtt);
-        const auto delay = static_cast<double>(rtt - s.base_rtt);
-        average(s, ack.congestion || delay <= target_
-                       ? delay
-                       : static_cast<double>(s.base_rtt) * unmarked_late);
+        const auto delay = real(rtt - s.base_rtt);
+        average(s, ack.congestion || delay <= target_ ? delay : real(s.base_rtt) * unmarked_late);
         return delay;
     }
 
@@ -115,7 +110,7 @@ class Nscc final : public Congestion {
     }
 
     void hear_of_trim(State& s, const Acknowledgement& ack) const {
-        average(s, static_cast<double>(spec_.base_rtt.count()));
+        average(s, real(spec_.base_rtt.count()));
         s.ignored += s.packet;
         s.trimmed = true;
         if (!adapt(s, ack.now.count(), true, ack)) s.window -= s.packet;
@@ -130,7 +125,7 @@ class Nscc final : public Congestion {
         if (s.period_end >= 0 && (s.trimmed || badly) &&
             s.achieved < spec_.adapt_share * s.window_max) {
             s.window = std::max(s.achieved, s.packet);
-            s.to_ignore = static_cast<double>(ack.under_way_bytes);
+            s.to_ignore = real(ack.under_way_bytes);
             s.ignored = 0;
             s.trimmed = false;
             s.increase = 0;
@@ -151,7 +146,7 @@ class Nscc final : public Congestion {
         } else if (delay >= target_) {
             fall(s, now);
         }
-        if (s.acked > static_cast<double>(spec_.adjust_packets) * s.packet ||
+        if (s.acked > real(spec_.adjust_packets) * s.packet ||
             now - s.adjusted_at >= spec_.base_rtt.count()) {
             s.window += s.increase / s.window;
             s.increase = 0;
@@ -166,7 +161,7 @@ class Nscc final : public Congestion {
 
     // In proportion to what the delay is below its target; after a window without any, much faster.
     void rise(State& s, double bytes, double delay) const {
-        if (delay < static_cast<double>(spec_.fast_below.count())) {
+        if (delay < real(spec_.fast_below.count())) {
             s.undelayed += bytes;
             s.fast = s.fast || s.undelayed > s.window;
         } else {
@@ -177,7 +172,7 @@ class Nscc final : public Congestion {
             s.window += spec_.fast_share * scale_ * bytes;
             return;
         }
-        const double target_scale = target_ / static_cast<double>(spec_.reference_rtt.count());
+        const double target_scale = target_ / real(spec_.reference_rtt.count());
         s.increase += spec_.proportional * s.payload * scale_ * target_scale * (target_ - delay) /
                       target_ * bytes;
     }
@@ -213,7 +208,7 @@ NsccSpec read_nscc(Catalogue& catalogue, const CongestionGiven& given) {
     const auto number = [&](const char* key) { return catalogue.number("nscc", "", key); };
     NsccSpec spec;
     spec.base_rtt = given.base_rtt;
-    spec.line_bits_per_s = static_cast<double>(given.line.bits_per_second());
+    spec.line_bits_per_s = real(given.line.bits_per_second());
     spec.target_delay = number(given.trims ? "target_delay_trimming" : "target_delay");
     spec.window_max = number("window_max");
     spec.proportional = number("proportional_increase");

@@ -79,8 +79,7 @@ class ReceiverCredits final : public Congestion {
         : spec_(spec),
           window_(std::move(window)),
           rounds_(spec.core.seed, 0, "rccc/rounds"),
-          ahead_(static_cast<std::int64_t>(spec.window_max *
-                                           static_cast<double>(spec.base_rtt.count()) * 1e-12 *
+          ahead_(static_cast<std::int64_t>(spec.window_max * real(spec.base_rtt.count()) * 1e-12 *
                                            spec.line_bits_per_s / 8)) {}
 
     void identify(Fingerprint& print) const override {
@@ -136,8 +135,7 @@ class ReceiverCredits final : public Congestion {
         Receiver& r = receivers_[s.destination];
         catch_up(r, ack.now);
         if (spec_.core.followed) {
-            const double packets =
-                static_cast<double>(ack.came_bytes) / static_cast<double>(s.packet);
+            const double packets = real(ack.came_bytes) / real(s.packet);
             r.core.heard(spec_.core, ack, packets + (ack.trimmed ? 1 : 0), next_round());
         }
         queue(r, flow);
@@ -228,21 +226,19 @@ class ReceiverCredits final : public Congestion {
         set(flow, pace);
     }
     Picoseconds time_of(std::int64_t bytes, double share) const {
-        return Picoseconds(static_cast<std::int64_t>(static_cast<double>(bytes) * 8e12 /
-                                                     (share * spec_.line_bits_per_s)));
+        return Picoseconds(
+            static_cast<std::int64_t>(real(bytes) * 8e12 / (share * spec_.line_bits_per_s)));
     }
     Picoseconds next_round() {
         const CoreSpec& core = spec_.core;
         const double long_as = core.round * (1 + core.round_spread * (2 * rounds_.uniform() - 1));
-        return Picoseconds(std::llround(static_cast<double>(spec_.base_rtt.count()) * long_as));
+        return Picoseconds(std::llround(real(spec_.base_rtt.count()) * long_as));
     }
     // Into the turns of those that want credit, or of the others.
     void queue(Receiver& r, std::uint32_t flow) {
         State& s = flows_[flow];
         if ((s.wanted > s.given || !s.heard) && s.place != Place::wanting) {
-            if (s.place == Place::others) {
-                r.others.erase(std::ranges::find(r.others, flow));
-            }
+            if (s.place == Place::others) r.others.erase(std::ranges::find(r.others, flow));
             s.place = Place::wanting;
             s.heard = true;
             r.wanting.push_back(flow);
@@ -297,7 +293,7 @@ std::unique_ptr<Congestion> receiver_credits(const RcccSpec& spec,
 RcccSpec read_rccc(Catalogue& catalogue, const CongestionGiven& given) {
     RcccSpec spec;
     spec.base_rtt = given.base_rtt;
-    spec.line_bits_per_s = static_cast<double>(given.line.bits_per_second());
+    spec.line_bits_per_s = real(given.line.bits_per_second());
     spec.window_max = catalogue.number("nscc", "", "window_max");
     spec.grant_bytes = catalogue.data("rccc", "", "grant").count();
     spec.share = catalogue.number("rccc", "", "share");

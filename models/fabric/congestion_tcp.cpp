@@ -130,7 +130,7 @@ TcpSpec read_tcp(Catalogue& catalogue) {
     TcpSpec spec;
     spec.initial_segments = catalogue.integer("tcp", "", "initial_cwnd_segments");
     spec.stream_bits_per_s =
-        static_cast<double>(catalogue.bandwidth("tcp", "", "stream_bandwidth").bits_per_second());
+        real(catalogue.bandwidth("tcp", "", "stream_bandwidth").bits_per_second());
     spec.timeout_min = catalogue.time("tcp", "", "rto_min");
     spec.timeout_max = catalogue.time("tcp", "", "rto_max");
     spec.first_timeout = catalogue.time("tcp", "", "rto_initial");

@@ -17,8 +17,7 @@ struct EcnProfile {
     bool marks(std::int64_t queue_bytes, RandomStream& random) const {
         if (queue_bytes <= kmin_bytes) return false;
         if (queue_bytes > kmax_bytes) return beyond >= 1 || random.chance(beyond);
-        return random.chance(pmax * static_cast<double>(queue_bytes - kmin_bytes) /
-                             static_cast<double>(kmax_bytes - kmin_bytes));
+        return random.chance(pmax * real(queue_bytes - kmin_bytes) / real(kmax_bytes - kmin_bytes));
     }
 };
 

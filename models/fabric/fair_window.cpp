@@ -35,9 +35,7 @@ class FairTransfers {
 
   private:
     static std::int64_t number(std::size_t transfer) { return static_cast<std::int64_t>(transfer); }
-    std::int64_t of(std::int64_t flow) const {
-        return flow < 0 ? -1 : transfers_[static_cast<std::size_t>(flow)];
-    }
+    std::int64_t of(std::int64_t flow) const { return flow < 0 ? -1 : transfers_[flow]; }
 
     FlowSimulation shares_;
     std::vector<std::int64_t> transfers_;          // of each flow
@@ -51,8 +49,7 @@ std::optional<std::vector<Picoseconds>> fair_ends(const Topology& t, const Packe
     const std::vector<PacketFlow>& flows = window.flows;
     if (!window.faults.empty() || !window.aggregating.empty()) return std::nullopt;
     const PacketSpec& spec = profile.spec;
-    const double on_wire = static_cast<double>(spec.payload_bytes + spec.header_bytes) /
-                           static_cast<double>(spec.payload_bytes);
+    const double on_wire = real(spec.payload_bytes + spec.header_bytes) / real(spec.payload_bytes);
     RoutingSpec of_queue_pair = window.routing;
     of_queue_pair.queue_pairs = 1;
     Router router(t, of_queue_pair);
@@ -67,7 +64,7 @@ std::optional<std::vector<Picoseconds>> fair_ends(const Topology& t, const Packe
         } else if (!router.route(from, to, f.queue_pair, transfer.usages)) {
             return std::nullopt;
         }
-        transfer.bytes = static_cast<double>(f.bytes) * on_wire;
+        transfer.bytes = real(f.bytes) * on_wire;
         transfer.start = f.start;
         transfer.latency = router.latency(transfer.usages);
         back.push_back(transfer.latency);

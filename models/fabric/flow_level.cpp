@@ -131,11 +131,11 @@ void FlowSimulation::update(std::uint32_t id, Picoseconds now) {
     State& s = state_[id];
     const double rate = shares_.rate(s.flow);
     if (rate == s.rate && s.place != absent) return;
-    s.bytes_left -= s.rate * static_cast<double>((now - s.since).count()) / ps_per_s;
+    s.bytes_left -= s.rate * real((now - s.since).count()) / ps_per_s;
     s.since = now;
     s.rate = rate;
     const double wait = rate > 0 ? std::ceil(std::max(0.0, s.bytes_left) / rate * ps_per_s) : 1e300;
-    if (wait < 9e18 - static_cast<double>(now.count())) {
+    if (wait < 9e18 - real(now.count())) {
         schedule(id, now + Picoseconds(static_cast<std::int64_t>(wait)));
     } else {
         unschedule(id);

@@ -9,7 +9,7 @@ namespace railyard {
 Headroom sonic_headroom(Catalogue& catalogue, const std::string& switch_model, Bandwidth speed,
                         Metres cable, bool eight_lanes) {
     const auto bytes = [&](const char* key) {
-        return static_cast<double>(catalogue.data("headroom_formula", "", key).count());
+        return real(catalogue.data("headroom_formula", "", key).count());
     };
     const auto number = [&](const std::string& key) {
         return catalogue.number("headroom_formula", "", key);
@@ -18,17 +18,16 @@ Headroom sonic_headroom(Catalogue& catalogue, const std::string& switch_model, B
         return Bytes::of(static_cast<std::int64_t>(std::ceil(b / 1024)) * 1024);
     };
     const std::int64_t gbit = speed.bits_per_second() / 1'000'000'000;
-    const double cell = static_cast<double>(catalogue.data("switch", switch_model, "cell").count());
+    const double cell = real(catalogue.data("switch", switch_model, "cell").count());
     const double smallest = bytes("min_packet");
 
     const double under_way = 2 * cable.value * speed.bytes_per_second() /
                              catalogue.metres_per_second("headroom_formula", "", "signal_speed");
     const double peer = number(fmt::format("pause_quanta_{}g", gbit)) *
-                        static_cast<double>(catalogue.integer("pfc", "", "quantum_bits")) / 8;
+                        real(catalogue.integer("pfc", "", "quantum_bits")) / 8;
     const bool tiled = catalogue.has("switch", switch_model, "tile_bytes_per_gbit");
-    const double tile = tiled ? catalogue.number("switch", switch_model, "tile_bytes_per_gbit") *
-                                    static_cast<double>(gbit)
-                              : 0;
+    const double tile =
+        tiled ? catalogue.number("switch", switch_model, "tile_bytes_per_gbit") * real(gbit) : 0;
     const double room = bytes("port_mtu") + under_way + bytes("mac_phy_delay") + peer + tile;
 
     const double worst =

@@ -54,7 +54,7 @@ class LinkCredits {
     // Updates arrive in the order given.
     void give(std::int64_t blocks, std::int64_t arrives) {
         if (next_ > updates_.size() / 2) {
-            updates_.erase(updates_.begin(), updates_.begin() + static_cast<std::ptrdiff_t>(next_));
+            updates_.erase(updates_.begin(), updates_.begin() + next_);
             next_ = 0;
         }
         updates_.push_back({arrives, blocks});

@@ -52,7 +52,7 @@ void choose_medium(const std::string& optics, std::int64_t planes, Catalogue& ca
     if (planes > 1) {
         order.kind = "optic_400g";
         order.medium = "split optics and fibre";
-        order.bandwidth = order.bandwidth * static_cast<double>(planes);
+        order.bandwidth = order.bandwidth * real(planes);
         order.count /= planes;
         fibre = true;
     }
@@ -96,10 +96,10 @@ std::int64_t free_ports(const Topology& topology, VertexId v, Bandwidth fastest)
     const auto taken = [&](Bandwidth rate) {
         const std::int64_t port = model.port_bandwidth.bits_per_second();
         const std::int64_t cable = rate.bits_per_second();
-        if (cable > port) return static_cast<double>(ceil_div(cable, port));
-        return cable > 0 ? 1 / static_cast<double>(port / cable) : 0;
+        if (cable > port) return real(ceil_div(cable, port));
+        return cable > 0 ? 1 / real(port / cable) : 0;
     };
-    auto left = static_cast<double>(model.ports);
+    auto left = real(model.ports);
     for (const auto& links : {topology.up_links(v), topology.down_links(v)}) {
         for (const LinkId l : links) left -= taken(topology.line_rate(l));
     }
@@ -127,7 +127,7 @@ Materials materials_of(const Topology& topology, Catalogue& catalogue) {
             row = out.switches.insert(row, SwitchOrder{.tier = tier, .model = model.name});
             sums.emplace_back();
         }
-        Sum& sum = sums[static_cast<std::size_t>(row - out.switches.begin())];
+        Sum& sum = sums[row - out.switches.begin()];
         Bandwidth fastest;
         for (const auto& [links, total] : {std::pair(topology.up_links(v), &sum.up),
                                            std::pair(topology.down_links(v), &sum.down)}) {

@@ -57,7 +57,7 @@ MessageFlows::Handle MessageFlows::send(const Message& m) {
         PacketFlow flow;
         flow.routing = routing_;
         if (m.continues != nothing) {
-            const PacketFlow& before = flows_[static_cast<std::size_t>(m.continues + q)];
+            const PacketFlow& before = flows_[m.continues + q];
             flow.queue_pair = before.queue_pair;
             flow.path = before.path;
             flow.routing = before.routing;
@@ -99,6 +99,15 @@ std::size_t MessageFlows::aggregation_node(VertexId switch_) {
         return aggregating_.size() - 1;
     }
     return static_cast<std::size_t>(found - aggregating_.begin());
+}
+
+VertexId MessageFlows::nic_towards(std::int64_t node, VertexId there, std::int64_t preferred) {
+    const std::int64_t nics = topology_.nics_per_node();
+    for (std::int64_t i = 0; i < nics; ++i) {
+        const VertexId nic = topology_.nic(node, (preferred + i) % nics);
+        if (router_.reaches(nic, there)) return nic;
+    }
+    throw NoPath(topology_.name(topology_.nic(node, 0)), topology_.name(there));
 }
 
 std::vector<std::int64_t> MessageFlows::all_reduce(const AggregationTree& tree, std::int64_t bytes,

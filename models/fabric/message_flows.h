@@ -43,7 +43,8 @@ class MessageFlows {
     // then all of the next.
     std::vector<std::int64_t> all_reduce(const AggregationTree& tree, std::int64_t bytes,
                                          std::int64_t pieces, Picoseconds start);
-    bool reaches(VertexId from, VertexId to) { return router_.reaches(from, to); }
+    // The node's NIC number `preferred`, or the next one with a path there: rails may not meet. Or NoPath.
+    VertexId nic_towards(std::int64_t node, VertexId there, std::int64_t preferred);
 
     std::size_t size() const { return flows_.size(); }
     const std::vector<PacketFlow>& flows() const { return flows_; }

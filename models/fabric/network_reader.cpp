@@ -8,7 +8,6 @@
 #include <mutex>
 #include <optional>
 
-#include "models/fabric/packet_reader.h"
 #include "models/fabric/places.h"
 #include "sim/text.h"
 
@@ -180,8 +179,7 @@ void NetworkReader::read_routing(Section& section, ClusterNetwork& network) {
     // One whose packets stay together needs a queue pair for each of its ports.
     if (!goes_by_packet(routing.policy)) routing.queue_pairs = network.spec.planes;
     section.read("queue_pairs", routing.queue_pairs,
-                 "Queue pairs of one connection, which take different paths",
-                 {.bound = Bound::positive});
+                 "Queue pairs of one connection, which take different paths", {Bound::positive});
     constexpr std::int64_t queue_pairs_max = 128;
     if (routing.queue_pairs > queue_pairs_max) {
         section.error("queue_pairs", fmt::format("expected at most {}, found {}", queue_pairs_max,
@@ -191,8 +189,7 @@ void NetworkReader::read_routing(Section& section, ClusterNetwork& network) {
     std::optional<std::int64_t> seed;
     section.read("hash_seed", seed,
                  "Seed of the switches' hash functions: this one draw of all luck",
-                 {.bound = Bound::non_negative,
-                  .otherwise = "run.network_draws of them, and 0 in packet windows"});
+                 {Bound::non_negative, "run.network_draws of them, and 0 in packet windows"});
     routing.hash_seed = static_cast<std::uint64_t>(seed.value_or(0));
     network.hash_given = seed.has_value();
     section.read("hash_polarized", routing.hash_polarized,
@@ -280,13 +277,13 @@ void NetworkReader::warn_of_shape(Section& section, const ClusterNetwork& networ
         warn_of_keys(section, {"spine_oversubscription", "core"},
                      "has no effect: two tiers are enough");
     }
-    const double built = static_cast<double>(down) / static_cast<double>(up);
+    const double built = real(down) / real(up);
     constexpr double close = 0.95;
     if (section.has("oversubscription") && built < close * spec.oversubscription) {
-        section.warning("oversubscription",
-                        fmt::format("is {:.3g} as built: the fullest leaf has {} cables down and "
-                                    "{} up",
-                                    built, down, up));
+        section.warning(
+            "oversubscription",
+            fmt::format("is {:.3g} as built: the fullest leaf has {} cables down and {} up", built,
+                        down, up));
     }
 }
 
@@ -300,9 +297,7 @@ void NetworkReader::warn_of_idle_keys(Section& section, const ClusterNetwork& ne
                       "spine", "core"},
                      of_shape);
     }
-    if (kind == "single_switch") {
-        warn_of_keys(section, {"switch_cable", "switch_optics"}, of_shape);
-    }
+    if (kind == "single_switch") warn_of_keys(section, {"switch_cable", "switch_optics"}, of_shape);
     warn_of_shape(section, network);
     const Routing policy = network.routing.policy;
     const std::string of_routing =
@@ -323,15 +318,13 @@ void NetworkReader::warn_of_idle_network(Section& section, const ClusterNetwork&
     if (!network.given) return;
     if (network.name != "compute") {
         if (!context_.many_jobs) return;
-        section.warning(
-            "",
-            "carries nothing with [scheduler]: it is cabled, bought and powered, and no job "
-            "waits for it");
+        section.warning("",
+                        "carries nothing with [scheduler]: it is cabled, bought and powered, and "
+                        "no job waits for it");
     } else if (!context_.any_steps) {
-        section.warning(
-            "",
-            "carries nothing: no [[jobs.kind]] has a model. It says where nodes stand, and is "
-            "bought and powered");
+        section.warning("",
+                        "carries nothing: no [[jobs.kind]] has a model. It says where nodes stand, "
+                        "and is bought and powered");
     } else if (context_.step_measured && !context_.packets) {
         section.warning("", "has no effect on steps: job.step.time is measured");
     } else if (!context_.build_compute && !context_.build && !context_.packets) {
@@ -369,7 +362,7 @@ void NetworkReader::read_planes(Section& section, TopologySpec& s) const {
     s.planes = s.plane_count();
     section.read("planes", s.planes,
                  "Networks side by side: each NIC has a port in each, of its rate's equal part",
-                 {.bound = Bound::positive, .otherwise = "1, or 2 with topology = \"dual_plane\""});
+                 {Bound::positive, "1, or 2 with topology = \"dual_plane\""});
     const char* key = section.has("planes") ? "planes" : "topology";
     if (s.kind == "custom" && s.planes > 1) {
         section.error(key, "has no effect with topology = \"custom\"",
@@ -394,7 +387,7 @@ void NetworkReader::read_planes(Section& section, TopologySpec& s) const {
     }
     // A port has an equal part of the NIC's lanes.
     const auto port = [&](std::int64_t planes) {
-        return line_rate_text(s.nic_bandwidth * (1.0 / static_cast<double>(planes)));
+        return line_rate_text(s.nic_bandwidth * (1.0 / real(planes)));
     };
     std::int64_t fewer = s.planes;
     while (ports % fewer != 0) --fewer;
@@ -415,14 +408,14 @@ void NetworkReader::read_sites(Section& network, TopologySpec& s) {
     Section section = network.section("sites");
     section.read("count", s.sites,
                  "Buildings, each with an equal part of the nodes, in their order",
-                 {.bound = Bound::positive});
+                 {Bound::positive});
     section.read("distance", s.site_distance, "Length of a cable from one building to another",
-                 {.bound = Bound::positive, .otherwise = "none: needed with more than one"});
+                 {Bound::positive, "none: needed with more than one"});
     section.read("oversubscription", s.site_oversubscription,
                  "A building's bandwidth below its spines over that to the others",
-                 {.bound = Bound::positive});
+                 {Bound::positive});
     section.read("bandwidth", s.site_bandwidth, "Rate of one cable to the switches that join them",
-                 {.bound = Bound::positive, .otherwise = "that of a port"});
+                 {Bound::positive, "that of a port"});
     section.read("lossless", s.site_lossless,
                  "Pauses on cables between buildings, with headroom for their length");
     section.finish();
@@ -443,32 +436,30 @@ void NetworkReader::read_sites(Section& network, TopologySpec& s) {
         refuse("distance", "is missing: how far are the buildings from each other?",
                "distance = \"10 km\"");
     } else if (s.nodes % s.sites != 0 || s.servers % s.sites != 0) {
-        refuse("count", fmt::format("{} nodes and {} storage servers can't be split evenly over {} "
-                                    "sites",
-                                    s.nodes, s.servers, s.sites));
+        refuse("count",
+               fmt::format("{} nodes and {} storage servers can't be split evenly over {} sites",
+                           s.nodes, s.servers, s.sites));
     }
 }
 
 void NetworkReader::read_shape(Section& section, TopologySpec& s) {
     section.read("tiers", s.tiers, "Tiers of switches, 2 or 3",
-                 {.bound = Bound::positive, .otherwise = "as many as it takes"});
+                 {Bound::positive, "as many as it takes"});
     if (section.has("tiers") && s.tiers != 2 && s.tiers != 3) {
         section.error("tiers", fmt::format("expected 2 or 3, found {}", s.tiers),
                       "one tier is topology = \"single_switch\"");
         s.tiers = 0;
     }
     section.read("oversubscription", s.oversubscription,
-                 "A leaf's bandwidth to its NICs over that to the spines",
-                 {.bound = Bound::at_least_one});
+                 "A leaf's bandwidth to its NICs over that to the spines", {Bound::at_least_one});
     section.read("spine_oversubscription", s.spine_oversubscription,
-                 "Likewise of a spine, in three tiers", {.bound = Bound::at_least_one});
+                 "Likewise of a spine, in three tiers", {Bound::at_least_one});
     section.read("nodes_per_leaf", s.nodes_per_leaf,
                  "Nodes that share a leaf, or the leaves of a rail-optimised unit",
-                 {.bound = Bound::positive, .otherwise = "as many as the leaf's ports allow"});
+                 {Bound::positive, "as many as the leaf's ports allow"});
     section.read("endpoint_cable", s.endpoint_cable, "Length from NIC to leaf",
-                 {.bound = Bound::non_negative});
-    section.read("switch_cable", s.switch_cable, "Length between switches",
-                 {.bound = Bound::non_negative});
+                 {Bound::non_negative});
+    section.read("switch_cable", s.switch_cable, "Length between switches", {Bound::non_negative});
 }
 
 void NetworkReader::read_cables(Section& section, ClusterNetwork& network) {
@@ -507,7 +498,7 @@ std::vector<LinkFault> NetworkReader::read_faults(Section& section) {
         each.read("from", fault.from, "One end: leaf-0, spine-3, node-2.nic-1", {.required = true});
         each.read("to", fault.to, "The other end", {.required = true});
         each.read("capacity", fault.capacity, "What is left of its bandwidth; 0: it is dead",
-                  {.bound = Bound::fraction});
+                  {Bound::fraction});
         each.finish();
         faults.push_back(std::move(fault));
     }
@@ -519,10 +510,9 @@ namespace {
 // `rate` is what the nodes' NICs need, and then the network's.
 void read_nic_bandwidth(Section& section, bool compute, Bandwidth& rate) {
     const Bandwidth of_nodes = rate;
-    section.read(
-        "nic_bandwidth", rate, "Line rate of a NIC, per direction",
-        {.bound = Bound::positive,
-         .otherwise = "the catalogue's; on the compute network what cluster.nic_bandwidth needs"});
+    section.read("nic_bandwidth", rate, "Line rate of a NIC, per direction",
+                 {Bound::positive,
+                  "the catalogue's; on the compute network what cluster.nic_bandwidth needs"});
     if (compute && !section.describing() && of_nodes < rate) {
         section.warning("nic_bandwidth",
                         fmt::format("makes no node faster: its NICs move at most {} each",
@@ -604,10 +594,10 @@ bool NetworkReader::build(Section& section, ClusterNetwork& network, const std::
     if (section.describing() || !section.ok() || !wanted(network)) return false;
     constexpr std::int64_t nics_max = 1 << 20;
     if (s.nodes * s.nics_per_node + s.servers * s.nics_per_server > nics_max) {
-        section.error("",
-                      fmt::format("{} nodes with {} NICs each: networks of more than {} NICs are "
-                                  "not built",
-                                  s.nodes, s.nics_per_node, nics_max));
+        section.error(
+            "",
+            fmt::format("{} nodes with {} NICs each: networks of more than {} NICs are not built",
+                        s.nodes, s.nics_per_node, nics_max));
         return false;
     }
     std::vector<VertexId> cut;
@@ -708,12 +698,10 @@ const ClusterNetwork* choose_network(Section& section,
     int network = 0;
     section.choose("network", network, names, "Which network");
     const auto its = std::ranges::find_if(networks, [&](const ClusterNetwork& n) {
-        return n.name == names[static_cast<std::size_t>(network)] && n.topology.vertex_count() > 0;
+        return n.name == names[network] && n.topology.vertex_count() > 0;
     });
     if (its != networks.end()) return &*its;
-    if (network == 1) {
-        section.error("network", "there is no storage network", "[fabric.storage]");
-    }
+    if (network == 1) section.error("network", "there is no storage network", "[fabric.storage]");
     return nullptr;
 }
 

@@ -48,11 +48,11 @@ double rate_after_correction(double bit_error_rate) {
 
 double share_left(const PacketSpec& packets, double rate, Bandwidth line,
                   Picoseconds link_round_trip, Picoseconds network_round_trip) {
-    const auto frame = static_cast<double>(packets.payload_bytes + packets.header_bytes);
+    const auto frame = real(packets.payload_bytes + packets.header_bytes);
     const double lost = any_of_so_many(rate, 8 * frame);
     const double frame_ps = frame / line.bytes_per_second() * 1e12;
     const auto frames_in = [&](Picoseconds time) {
-        return std::ceil(static_cast<double>(time.count()) / frame_ps);
+        return std::ceil(real(time.count()) / frame_ps);
     };
     if (packets.link_retry.enabled) return 1 / (1 + lost * (1 + frames_in(link_round_trip)));
     const bool all_again = packets.recovery == Recovery::go_back_n;

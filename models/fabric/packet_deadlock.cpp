@@ -112,9 +112,7 @@ std::vector<LinkId> PacketWaits::deadlock() const {
                 std::vector<LinkId> cycle;
                 auto at = path.begin();
                 while (at->s != next) ++at;
-                for (; at != path.end(); ++at) {
-                    cycle.push_back(ports_.link_of(at->s));
-                }
+                for (; at != path.end(); ++at) cycle.push_back(ports_.link_of(at->s));
                 return cycle;
             }
         }

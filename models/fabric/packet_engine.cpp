@@ -35,8 +35,7 @@ std::size_t PacketEngine::add(const PacketFlow& given) {
         parts_->receivers.add();
         return parts_->flows.add(given, parts_->senders.add(given));
     }
-    const std::uint32_t queue_pair =
-        parts_->flows[static_cast<std::size_t>(given.continues)].queue_pair;
+    const std::uint32_t queue_pair = parts_->flows[given.continues].queue_pair;
     RY_CHECK(parts_->senders.fits(queue_pair, given));
     return parts_->flows.add(given, queue_pair);
 }

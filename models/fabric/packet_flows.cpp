@@ -29,9 +29,8 @@ std::uint32_t PacketFlows::add(const PacketFlow& given, std::uint32_t queue_pair
         run_.schedule(given.start.count(), PacketEvent::flow_start, index);
     } else {
         RY_CHECK(given.after < 0 || given.after_joint < 0);
-        std::uint32_t& first =
-            given.after >= 0 ? records_[static_cast<std::size_t>(given.after)].first_follower
-                             : joints_[static_cast<std::size_t>(given.after_joint)].first_follower;
+        std::uint32_t& first = given.after >= 0 ? records_[given.after].first_follower
+                                                : joints_[given.after_joint].first_follower;
         records_[index].next_follower = std::exchange(first, index);
     }
     return index;

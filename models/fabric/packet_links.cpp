@@ -212,7 +212,7 @@ void PacketLinks::write_telemetry(LinkId link, std::uint32_t id, std::int64_t qu
     // The first link of the path is the NIC's own.
     run_.packets.telemetry(id)[packet.place - first - 1] = {
         run_.time(), ports.port(link).sent_bytes, queue_bytes,
-        static_cast<double>(ports.link(link).rate.bits_per_second())};
+        real(ports.link(link).rate.bits_per_second())};
 }
 
 // From a packet's first bit sent until the other end can go on with it.

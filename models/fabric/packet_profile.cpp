@@ -115,8 +115,7 @@ std::vector<LinkId> links_into(const Topology& topology, VertexId at) {
 const std::vector<std::string> flow_control_names = {"none", "pfc", "credits"};
 
 EcnProfile EcnRule::at(Bandwidth rate) const {
-    const double scale =
-        per_25_gbit ? static_cast<double>(rate.bits_per_second()) / (25.0 * gbit) : 1;
+    const double scale = per_25_gbit ? real(rate.bits_per_second()) / (25.0 * gbit) : 1;
     return {static_cast<std::int64_t>(kmin_bytes * scale),
             static_cast<std::int64_t>(kmax_bytes * scale), pmax, beyond};
 }
@@ -126,8 +125,7 @@ EcnRule read_ecn(Catalogue& catalogue, const std::string& name) {
     rule.per_25_gbit = catalogue.has("ecn", name, "kmin_per_25_gbit");
     const char* suffix = rule.per_25_gbit ? "_per_25_gbit" : "";
     const auto threshold = [&](const char* key) {
-        return static_cast<double>(
-            catalogue.data("ecn", name, fmt::format("{}{}", key, suffix)).count());
+        return real(catalogue.data("ecn", name, fmt::format("{}{}", key, suffix)).count());
     };
     rule.kmin_bytes = threshold("kmin");
     rule.kmax_bytes = threshold("kmax");
@@ -189,11 +187,11 @@ std::optional<Metres> site_distance_max(Catalogue& catalogue, const Topology& to
     auto beyond = static_cast<std::int64_t>(topology.spec().site_distance.value / step_m) + 1;
     while (beyond - fits > 1) {
         const std::int64_t steps = fits + (beyond - fits) / 2;
-        Headrooms headrooms(catalogue, topology, Metres{static_cast<double>(steps) * step_m});
+        Headrooms headrooms(catalogue, topology, Metres{real(steps) * step_m});
         (set_apart(topology, profile, at, headrooms) < buffer ? fits : beyond) = steps;
     }
     if (fits <= 0) return std::nullopt;
-    return Metres{static_cast<double>(fits) * step_m};
+    return Metres{real(fits) * step_m};
 }
 
 std::vector<BufferPlan> plan_buffers(Catalogue& catalogue, const Topology& topology,
@@ -224,8 +222,8 @@ std::vector<BufferPlan> plan_buffers(Catalogue& catalogue, const Topology& topol
         const std::int64_t pool = plan.buffer.count() - reserved;
         if (profile.has_pfc(v) && pool > 0) {
             const double alpha = profile.spec.buffer.alpha;
-            plan.xoff_threshold = Bytes::of(
-                static_cast<std::int64_t>(alpha * static_cast<double>(pool) / (1 + alpha)));
+            plan.xoff_threshold =
+                Bytes::of(static_cast<std::int64_t>(alpha * real(pool) / (1 + alpha)));
         }
         const DeviatingSwitch* d = deviation(profile, v);
         if (profile.ecn && (d == nullptr || d->ecn)) plan.ecn = profile.ecn->at(fastest);
@@ -271,8 +269,7 @@ PacketNetwork packet_network(Catalogue& catalogue, const Topology& topology,
 Picoseconds unloaded_round_trip(const Topology& topology, const PacketSpec& spec) {
     const auto& links = topology.links();
     const auto ps = [](std::int64_t bytes, Bandwidth rate) {
-        return static_cast<std::int64_t>(static_cast<double>(bytes) / rate.bytes_per_second() *
-                                         1e12);
+        return static_cast<std::int64_t>(real(bytes) / rate.bytes_per_second() * 1e12);
     };
     // Up to the highest level and down again, and back, by the slowest link from each level: there and back
     // a packet one way, an ACK the other.
@@ -283,7 +280,7 @@ Picoseconds unloaded_round_trip(const Topology& topology, const PacketSpec& spec
             const std::int64_t latency =
                 links[up].latency.count() + links[reverse_link(up)].latency.count();
             const Bandwidth rate = topology.line_rate(up);
-            std::int64_t& of_level = slowest[static_cast<std::size_t>(topology.level(v))];
+            std::int64_t& of_level = slowest[topology.level(v)];
             of_level = std::max(of_level,
                                 2 * (latency + ps(packet_bytes, rate) + ps(spec.ack_bytes, rate)));
         }
@@ -326,11 +323,10 @@ void set_up_ultra_ethernet(Catalogue& catalogue, Bandwidth line, Picoseconds rou
                            PacketProfile& profile) {
     PacketSpec& spec = profile.spec;
     const std::int64_t packet = spec.payload_bytes + spec.header_bytes;
-    const double product =
-        static_cast<double>(round_trip.count()) * 1e-12 * line.bytes_per_second();
+    const double product = real(round_trip.count()) * 1e-12 * line.bytes_per_second();
     const auto products = [&](const char* key) {  // in whole packets
         const double bytes = catalogue.number("ultra_ethernet", "", key) * product;
-        return static_cast<std::int64_t>(std::ceil(bytes / static_cast<double>(packet))) * packet;
+        return static_cast<std::int64_t>(std::ceil(bytes / real(packet))) * packet;
     };
     spec.recovery = Recovery::unordered;
     spec.ack_bytes_due = catalogue.data("ultra_ethernet", "", "ack_bytes_due").count();
@@ -338,11 +334,11 @@ void set_up_ultra_ethernet(Catalogue& catalogue, Bandwidth line, Picoseconds rou
         spec.lossy_queue_bytes = products(spec.trimming.enabled ? "queue_trimming" : "queue");
     }
     EcnRule marks;
-    marks.kmin_bytes = static_cast<double>(products("ecn_kmin"));
-    marks.kmax_bytes = static_cast<double>(products("ecn_kmax"));
+    marks.kmin_bytes = real(products("ecn_kmin"));
+    marks.kmax_bytes = real(products("ecn_kmax"));
     marks.pmax = 1;
     profile.ecn = marks;
-    const double drain_ps = static_cast<double>(spec.lossy_queue_bytes) / line.bytes_per_second() *
+    const double drain_ps = real(spec.lossy_queue_bytes) / line.bytes_per_second() *
                             catalogue.number("ultra_ethernet", "", "timeout_queues") * 1e12;
     spec.retransmission_timeout = catalogue.time("ultra_ethernet", "", "timeout_base") +
                                   Picoseconds(static_cast<std::int64_t>(drain_ps));
@@ -357,19 +353,17 @@ void set_up_ultra_ethernet(Catalogue& catalogue, Bandwidth line, Picoseconds rou
         by_order.window_max_bytes =
             std::llround(catalogue.number("nscc", "", "window_max") * product);
         by_order.round_trip = round_trip;
-        by_order.target =
-            Picoseconds(std::llround(target * static_cast<double>(round_trip.count())));
+        by_order.target = Picoseconds(std::llround(target * real(round_trip.count())));
         by_order.probe_busy = catalogue.number("ultra_ethernet", "", "probe_busy");
         by_order.probe_again = catalogue.number("ultra_ethernet", "", "probe_again");
     }
     // What all ports send until a packet times out, and a largest window on either side of it.
-    const double open = static_cast<double>(profile.ports) *
-                        (static_cast<double>(spec.retransmission_timeout.count()) * 1e-12 *
-                             line.bytes_per_second() +
-                         4 * product);
+    const double open =
+        real(profile.ports) *
+        (real(spec.retransmission_timeout.count()) * 1e-12 * line.bytes_per_second() + 4 * product);
     constexpr double packets_max = 1 << 30;
-    spec.recovery_window = std::bit_ceil(static_cast<std::uint32_t>(
-        std::clamp(open / static_cast<double>(packet), 64.0, packets_max)));
+    spec.recovery_window = std::bit_ceil(
+        static_cast<std::uint32_t>(std::clamp(open / real(packet), 64.0, packets_max)));
 }
 
 std::unique_ptr<Congestion> make_congestion(Catalogue& catalogue, const Topology& topology,

@@ -59,9 +59,9 @@ void warn_of_far_sites(Section& network, const Topology& topology, Bytes vl_buff
         const Picoseconds back =
             topology.links()[l].latency + topology.links()[reverse_link(l)].latency;
         const Bandwidth line = topology.line_rate(l);
-        const auto bits = static_cast<double>(vl_buffer.count()) * 8;
-        const double full_s = bits / static_cast<double>(line.bits_per_second());
-        const double round_s = static_cast<double>(back.count()) * 1e-12;
+        const auto bits = real(vl_buffer.count()) * 8;
+        const double full_s = bits / real(line.bits_per_second());
+        const double round_s = real(back.count()) * 1e-12;
         if (full_s >= round_s) return;
         const double km = topology.spec().site_distance.value / 1000;
         const double others_s = round_s - 2 * km * 1000 * topology.spec().propagation_s_per_m;
@@ -69,8 +69,8 @@ void warn_of_far_sites(Section& network, const Topology& topology, Bytes vl_buff
             std::max(0.0, full_s - others_s) / 2 / topology.spec().propagation_s_per_m / 1000;
         network.section("sites").warning(
             "distance",
-            fmt::format("credits come back after {}, so the {} of a lane's buffer let {} "
-                        "of {} through a cable of {:g} km",
+            fmt::format("credits come back after {}, so the {} of a lane's buffer let {} of {} "
+                        "through a cable of {:g} km",
                         to_text(std::chrono::duration_cast<Duration>(back)), to_text(vl_buffer),
                         line_rate_text(line * (full_s / round_s)), line_rate_text(line), km),
             fmt::format("a cable of up to {:.3g} km is filled", fills_km));
@@ -86,8 +86,7 @@ PacketKeys::PacketKeys(Section& network, NetworkKind kind, std::optional<Routing
       flow_control_(word_of(habits, kind).flow_control),
       routing_given_(routing.has_value()),
       routing_(routing.value_or(Routing::ecmp)) {
-    network.read("mtu", mtu_, "Payload of a full packet",
-                 {.bound = Bound::positive, .otherwise = "from the catalogue"});
+    network.read("mtu", mtu_, "Payload of a full packet", {Bound::positive, "from the catalogue"});
     constexpr Bytes mtu_max = Bytes::of(65000);  // with headers in 16 bits
     constexpr Bytes infiniband_mtu_max = Bytes::of(4096);
     keep_within(network, "mtu", mtu_,
@@ -118,16 +117,15 @@ PacketKeys::PacketKeys(Section& network, NetworkKind kind, std::optional<Routing
 
 void PacketKeys::read_buffer(Section& buffer) {
     buffer.read("size", buffer_size_, "Packet buffer of each switch",
-                {.bound = Bound::positive, .otherwise = "the switch's, from the catalogue"});
+                {Bound::positive, "the switch's, from the catalogue"});
     buffer.read("alpha", alpha_,
                 "Dynamic threshold: what one queue may take of what is left of the shared pool",
-                {.bound = Bound::positive, .otherwise = "from the catalogue"});
+                {Bound::positive, "from the catalogue"});
     buffer.read("reserve", reserve_,
                 "What each (port, class) has before it takes from the shared pool",
-                {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
+                {Bound::non_negative, "from the catalogue"});
     buffer.read("queue", queue_, "What an output queue holds at most (ultra_ethernet)",
-                {.bound = Bound::positive,
-                 .otherwise = "bandwidth-delay products of the network, from the catalogue"});
+                {Bound::positive, "bandwidth-delay products of the network, from the catalogue"});
     keep_within(buffer, "queue", queue_, packet_buffer_max);
     keep_within(buffer, "size", buffer_size_, packet_buffer_max);
     keep_within(buffer, "reserve", reserve_, packet_buffer_max);
@@ -143,19 +141,17 @@ void PacketKeys::read_buffer(Section& buffer) {
 void PacketKeys::read_pfc(Section& pfc) {
     pfc.read("enabled", pfc_enabled_, "false: what finds no room is lost");
     read_priority(pfc, "priority", priority_, "IEEE 802.1p priority of the job's packets, 0 to 7");
-    pfc.read("headroom", headroom_,
-             "What each lossless (port, class) has for what arrives after XOFF",
-             {.bound = Bound::non_negative,
-              .otherwise = "what the switch, the rate and the cable need, by SONiC's formula"});
+    pfc.read(
+        "headroom", headroom_, "What each lossless (port, class) has for what arrives after XOFF",
+        {Bound::non_negative, "what the switch, the rate and the cable need, by SONiC's formula"});
     keep_within(pfc, "headroom", headroom_, packet_buffer_max);
     refuse_none(pfc, headroom_, "enabled = false is a network without pauses");
     pfc.read("headroom_oversubscription", headroom_oversubscription_,
-             "The headrooms of a switch over what it sets apart for all of them",
-             {.bound = Bound::count});
+             "The headrooms of a switch over what it sets apart for all of them", {Bound::count});
     keep_within(pfc, "headroom_oversubscription", headroom_oversubscription_, std::int64_t{1000});
     pfc.read("resume_offset", resume_offset_,
              "How far below the threshold of its XOFF a (port, class) must fall for XON",
-             {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
+             {Bound::non_negative, "from the catalogue"});
     keep_within(pfc, "resume_offset", resume_offset_, packet_buffer_max);
     pfc.finish();
 }
@@ -166,11 +162,11 @@ void PacketKeys::read_ecn_keys(Section& ecn) {
              "Marking thresholds of the switches' queues",
              {.otherwise = "alibaba_per_25g; on Ultra Ethernet and EFA thresholds of their own"});
     ecn.read("kmin", kmin_, "Queue below which nothing is marked",
-             {.bound = Bound::non_negative, .otherwise = "the profile's"});
+             {Bound::non_negative, "the profile's"});
     ecn.read("kmax", kmax_, "Queue above which everything is marked",
-             {.bound = Bound::non_negative, .otherwise = "the profile's"});
+             {Bound::non_negative, "the profile's"});
     ecn.read("pmax", pmax_, "Share that is marked just below kmax",
-             {.bound = Bound::fraction, .otherwise = "the profile's"});
+             {Bound::fraction, "the profile's"});
     keep_within(ecn, "kmin", kmin_, packet_buffer_max);
     keep_within(ecn, "kmax", kmax_, packet_buffer_max);
     ecn.finish();
@@ -178,21 +174,20 @@ void PacketKeys::read_ecn_keys(Section& ecn) {
 
 void PacketKeys::read_congestion(Section& congestion) {
     control_ = word_of(habits, kind_).congestion_control;
-    congestion.name(
-        "control", control_, names_of(congestion_kinds()), "a congestion control",
-        "What senders make of marks and acknowledgements",
-        {.otherwise = "dcqcn on RoCE, none on InfiniBand, tcp on plain Ethernet, nscc on "
-                      "Ultra Ethernet, srd on EFA"});
+    congestion.name("control", control_, names_of(congestion_kinds()), "a congestion control",
+                    "What senders make of marks and acknowledgements",
+                    {.otherwise = "dcqcn on RoCE, none on InfiniBand, tcp on plain Ethernet, nscc "
+                                  "on Ultra Ethernet, srd on EFA"});
     parameters_ = "dcqcn_hpcc_repo_vendor";
     congestion.name("parameters", parameters_, Catalogue::names("dcqcn"),
                     "a set of DCQCN parameters", "DCQCN's parameters");
     congestion.read("cnp_interval", cnp_interval_, "Between two CNPs of one flow, at least",
-                    {.bound = Bound::non_negative, .otherwise = "the parameter set's"});
+                    {Bound::non_negative, "the parameter set's"});
     keep_within(congestion, "cnp_interval", cnp_interval_, packet_time_max);
     congestion.read("cnp_delay", cnp_delay_,
                     "From a marked packet to its CNP, which is then a packet of its own; 0: the "
                     "acknowledgement says it",
-                    {.bound = Bound::non_negative});
+                    {Bound::non_negative});
     keep_within(congestion, "cnp_delay", cnp_delay_, packet_time_max);
     read_cct(congestion);
     congestion.read("oversubscribed_cc", oversubscribed_cc_,
@@ -203,10 +198,10 @@ void PacketKeys::read_congestion(Section& congestion) {
 }
 
 void PacketKeys::read_cct(Section& congestion) {
-    congestion.read("cct_timer", cct_timer_,
-                    "After so long a sender goes back by one place in its table of gaps "
-                    "(infiniband_cc)",
-                    {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
+    congestion.read(
+        "cct_timer", cct_timer_,
+        "After so long a sender goes back by one place in its table of gaps (infiniband_cc)",
+        {Bound::non_negative, "from the catalogue"});
     keep_within(congestion, "cct_timer", cct_timer_, packet_time_max);
     constexpr Duration unit{1024};
     if (cct_timer_ && *cct_timer_ < unit) {
@@ -220,7 +215,7 @@ void PacketKeys::read_cct(Section& congestion) {
         cct_timer_.reset();
     }
     congestion.read("cct_limit", cct_limit_, "Last place of that table (infiniband_cc)",
-                    {.bound = Bound::count, .otherwise = "from the catalogue"});
+                    {Bound::count, "from the catalogue"});
     constexpr std::int64_t limit_max = 16383;  // 14 bits
     keep_within(congestion, "cct_limit", cct_limit_, limit_max);
 }
@@ -229,12 +224,11 @@ void PacketKeys::read_watchdog_keys(Section& watchdog) {
     watchdog_profile_ = "sonic";
     watchdog.name("profile", watchdog_profile_, Catalogue::names("pfc_watchdog"),
                   "a watchdog profile", "The switches' PFC watchdog");
-    watchdog.read("poll", poll_, "How often it looks",
-                  {.bound = Bound::positive, .otherwise = "the profile's"});
+    watchdog.read("poll", poll_, "How often it looks", {Bound::positive, "the profile's"});
     watchdog.read("detection", detection_, "How long a queue is paused before it acts",
-                  {.bound = Bound::positive, .otherwise = "the profile's"});
+                  {Bound::positive, "the profile's"});
     watchdog.read("restoration", restoration_, "How long without a pause before it stops acting",
-                  {.bound = Bound::non_negative, .otherwise = "the profile's"});
+                  {Bound::non_negative, "the profile's"});
     keep_within(watchdog, "poll", poll_, packet_time_max);
     keep_within(watchdog, "detection", detection_, packet_time_max);
     keep_within(watchdog, "restoration", restoration_, packet_time_max);
@@ -257,7 +251,7 @@ namespace {
 void read_three_bits(Section& section, const char* key, std::optional<std::int64_t>& count,
                      const char* doc, const char* otherwise, const char* hint) {
     constexpr std::int64_t count_max = 7;
-    section.read(key, count, doc, {.bound = Bound::non_negative, .otherwise = otherwise});
+    section.read(key, count, doc, {Bound::non_negative, otherwise});
     if (!count || *count <= count_max) return;
     section.error(key, fmt::format("expected 0 to {}, found {}", count_max, *count), hint);
     count.reset();
@@ -268,7 +262,7 @@ void read_three_bits(Section& section, const char* key, std::optional<std::int64
 void PacketKeys::read_transport(Section& transport) {
     transport.read("timeout", timeout_,
                    "Exponent t of the retransmission timeout, 4.096 us x 2^t (NCCL_IB_TIMEOUT)",
-                   {.bound = Bound::positive, .otherwise = "NCCL's, from the catalogue"});
+                   {Bound::positive, "NCCL's, from the catalogue"});
     constexpr std::int64_t timeout_max = 31;
     if (timeout_ && *timeout_ > timeout_max) {
         transport.error("timeout",
@@ -279,30 +273,29 @@ void PacketKeys::read_transport(Section& transport) {
                     "Timeouts without progress before the connection fails (NCCL_IB_RETRY_CNT)",
                     "NCCL's, from the catalogue", "three bits of the queue pair's state");
     transport.read("ack_every", ack_every_, "Packets that one acknowledgement covers",
-                   {.bound = Bound::count, .otherwise = "from the catalogue"});
+                   {Bound::count, "from the catalogue"});
     int recovery = 0;
-    transport.choose(
-        "recovery", recovery, recovery_names,
-        "What is sent again after a loss; by default what is missing where packets may "
-        "overtake each other, and with TCP");
+    transport.choose("recovery", recovery, recovery_names,
+                     "What is sent again after a loss; by default what is missing where packets "
+                     "may overtake each other, and with TCP");
     if (transport.has("recovery")) recovery_ = recovery;
     transport.read("reordering", reordering_,
                    "Packets that may overtake one before it counts as lost (selective_repeat)",
-                   {.bound = Bound::count, .otherwise = "1 on one path, else from the catalogue"});
+                   {Bound::count, "1 on one path, else from the catalogue"});
     if (routing_given_) {
         transport.read(
             "flowlet_gap", flowlet_gap_,
             "Pause of a flow at a switch after which it may change its way (routing = \"flowlet\")",
-            {.bound = Bound::positive, .otherwise = "from the catalogue"});
+            {Bound::positive, "from the catalogue"});
     }
     keep_within(transport, "flowlet_gap", flowlet_gap_, packet_time_max);
     if (routing_given_) {
-        transport.read("queue_step", queue_step_,
-                       "How finely switches know the queues that packets choose from "
-                       "(routing = \"adaptive\" or \"flowlet\")",
-                       {.bound = Bound::positive,
-                        .otherwise = "to the byte; on Ultra Ethernet a share of a full queue, from "
-                                     "the catalogue"});
+        transport.read(
+            "queue_step", queue_step_,
+            "How finely switches know the queues that packets choose from (routing = \"adaptive\" "
+            "or \"flowlet\")",
+            {Bound::positive,
+             "to the byte; on Ultra Ethernet a share of a full queue, from the catalogue"});
     }
     keep_within(transport, "queue_step", queue_step_, packet_buffer_max);
     if (routing_given_) read_entropy(transport);
@@ -315,7 +308,7 @@ void PacketKeys::read_entropy(Section& transport) {
                    "How senders spread packets over paths (routing = \"entropy\")");
     transport.read("entropy_values", entropy_values_,
                    "Of a queue pair, a power of two (routing = \"entropy\")",
-                   {.bound = Bound::positive, .otherwise = "from the catalogue"});
+                   {Bound::positive, "from the catalogue"});
     constexpr std::int64_t values_max = 65536;
     if (!entropy_values_) return;
     const auto values = static_cast<std::uint64_t>(*entropy_values_);
@@ -330,7 +323,7 @@ void PacketKeys::read_trimming(Section& trimming) {
                   "A packet that finds no room loses its payload, and its header goes on first; "
                   "false: it is lost (ultra_ethernet)");
     trimming.read("size", trimmed_size_, "On the wire, of a trimmed packet",
-                  {.bound = Bound::positive, .otherwise = "from the catalogue"});
+                  {Bound::positive, "from the catalogue"});
     constexpr Bytes size_max = Bytes::of(1024);
     keep_within(trimming, "size", trimmed_size_, size_max);
     trimming.read("loss_by_order", loss_by_order_,
@@ -341,18 +334,16 @@ void PacketKeys::read_trimming(Section& trimming) {
 
 void PacketKeys::read_credit_keys(Section& credits) {
     credits.read("vl_buffer", vl_buffer_, "Buffer of each virtual lane of a port (InfiniBand)",
-                 {.bound = Bound::positive, .otherwise = "from the catalogue"});
-    credits.read(
-        "lifetime", lifetime_,
-        "How long a packet waits for credits at the head of a queue before it is dropped; 0 s: "
-        "for ever",
-        {.bound = Bound::non_negative,
-         .otherwise = "the head-of-queue lifetime, from the catalogue"});
+                 {Bound::positive, "from the catalogue"});
+    credits.read("lifetime", lifetime_,
+                 "How long a packet waits for credits at the head of a queue before it is dropped; "
+                 "0 s: for ever",
+                 {Bound::non_negative, "the head-of-queue lifetime, from the catalogue"});
     credits.read("leaf_lifetime", leaf_lifetime_, "Likewise at ports that lead to NICs",
-                 {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
+                 {Bound::non_negative, "from the catalogue"});
     read_three_bits(credits, "stall_count", stall_count_,
-                    "Packets in a row dropped for that, after which the lane throws away all "
-                    "for eight lifetimes; 0: it never does",
+                    "Packets in a row dropped for that, after which the lane throws away all for "
+                    "eight lifetimes; 0: it never does",
                     "from the catalogue", "three bits of the port's state");
     read_three_bits(credits, "leaf_stall_count", leaf_stall_count_,
                     "Likewise at ports that lead to NICs", "from the catalogue",
@@ -369,15 +360,14 @@ void PacketKeys::read_switches(Section& network) {
         s.read("name", keys.name, "Which: leaf-0, spine-3", {.required = true});
         s.read("pfc", keys.settings.pfc, "false: it neither sends nor heeds pause frames");
         std::int64_t priority = priority_;
-        read_priority(
-            s, "pfc_priority", priority,
-            "The one priority that it sends and heeds pauses for; what comes in another is lost "
-            "where there is no room",
-            {.otherwise = "those of all lossless classes"});
+        read_priority(s, "pfc_priority", priority,
+                      "The one priority that it sends and heeds pauses for; what comes in another "
+                      "is lost where there is no room",
+                      {.otherwise = "those of all lossless classes"});
         if (s.has("pfc_priority")) keys.settings.pfc_priority = static_cast<int>(priority);
         s.read("ecn", keys.settings.ecn, "false: it marks nothing");
         s.read("headroom", keys.settings.headroom, "Headroom of each of its lossless (port, class)",
-               {.bound = Bound::non_negative, .otherwise = "as the others"});
+               {Bound::non_negative, "as the others"});
         keep_within(s, "headroom", keys.settings.headroom, packet_buffer_max);
         refuse_none(s, keys.settings.headroom, "pfc = false is a switch without pauses");
         s.finish();
@@ -413,9 +403,7 @@ PacketProfile PacketReader::profile(Catalogue& catalogue, const Topology& topolo
     // Without flow control, acknowledgements queue with the data, as TCP's do; InfiniBand's have credits too.
     const bool credits = p.flow_control == FlowControl::credits;
     spec.classes = {{}, {p.flow_control, !credits}};
-    if (storage.weight > 0) {
-        spec.classes.push_back({p.flow_control, !credits, storage.weight});
-    }
+    if (storage.weight > 0) spec.classes.push_back({p.flow_control, !credits, storage.weight});
     spec.classes[0] = {credits ? FlowControl::credits : FlowControl::none, false, 0};
     resolve_priorities(p, storage);
     if (credits) resolve_credits(catalogue, p);
@@ -488,10 +476,11 @@ void PacketReader::resolve_priorities(PacketProfile& p, const StorageClass& stor
     if (storage.weight == 0) return;
     p.priorities.push_back(static_cast<int>(storage.priority));
     if (p.flow_control == FlowControl::pfc && storage.priority == priority_) {
-        pfc_->error("priority",
-                    fmt::format("storage.class_priority is {} too: a class of its own needs a "
-                                "priority of its own",
-                                priority_));
+        pfc_->error(
+            "priority",
+            fmt::format(
+                "storage.class_priority is {} too: a class of its own needs a priority of its own",
+                priority_));
     }
 }
 
@@ -642,8 +631,8 @@ void PacketReader::resolve_ecn(Catalogue& catalogue, PacketProfile& p) {
     }
     if (kmin_) {
         rule.per_25_gbit = false;
-        rule.kmin_bytes = static_cast<double>(kmin_->count());
-        rule.kmax_bytes = static_cast<double>(kmax_->count());
+        rule.kmin_bytes = real(kmin_->count());
+        rule.kmax_bytes = real(kmax_->count());
         if (*kmin_ > *kmax_) {
             ecn_->error("kmin",
                         fmt::format("{} is above kmax, {}", to_text(*kmin_), to_text(*kmax_)),
@@ -723,11 +712,10 @@ void PacketReader::warn_of_wrong_priorities(const PacketProfile& p) {
             unpaused += fmt::format("{}{}", unpaused.empty() ? "" : " and ", p.priorities[c]);
         }
         if (unpaused.empty() || !keys.settings.pfc) continue;
-        keys.section.warning(
-            "pfc_priority",
-            fmt::format("{} sends pauses for priority {}; packets of priority {} come without: "
-                        "they may be lost",
-                        keys.name, *keys.settings.pfc_priority, unpaused));
+        keys.section.warning("pfc_priority",
+                             fmt::format("{} sends pauses for priority {}; packets of priority {} "
+                                         "come without: they may be lost",
+                                         keys.name, *keys.settings.pfc_priority, unpaused));
     }
 }
 
@@ -797,8 +785,7 @@ bool check_site_headroom(Section& buffer, Section& pfc, Catalogue& catalogue,
         buffer.error(
             "size",
             fmt::format(
-                "{}: a buffer of {}, of which its ports set apart {} with buildings {:g} km "
-                "apart",
+                "{}: a buffer of {}, of which its ports set apart {} with buildings {:g} km apart",
                 switches_text(topology, full), to_text(full[0].buffer), to_text(full[0].reserved),
                 topology.spec().site_distance.value / 1000),
             longest ? fmt::format("sites.distance = \"{:g} km\" would do; {}",
@@ -843,37 +830,35 @@ void PacketReader::check_buffers(Catalogue& catalogue, const Topology& topology,
     if (!found.short_of_headroom.empty()) {
         const BufferPlan& plan = found.short_of_headroom[0];
         headroom_section(p, plan.at)
-            .warning("headroom",
-                     fmt::format("{}: {} for each port and class, its rate and cable need {}: "
-                                 "packets will be lost",
-                                 switches_text(topology, found.short_of_headroom),
-                                 to_text(plan.headroom), to_text(plan.headroom_need)));
+            .warning("headroom", fmt::format("{}: {} for each port and class, its rate and cable "
+                                             "need {}: packets will be lost",
+                                             switches_text(topology, found.short_of_headroom),
+                                             to_text(plan.headroom), to_text(plan.headroom_need)));
     }
     if (!found.sharing_too_little.empty()) {
         const BufferPlan& plan = found.sharing_too_little[0];
         pfc_->warning(
             "headroom_oversubscription",
-            fmt::format("{}: {} for all ports and classes together, one alone needs {}: "
-                        "packets will be lost",
+            fmt::format("{}: {} for all ports and classes together, one alone needs {}: packets "
+                        "will be lost",
                         switches_text(topology, found.sharing_too_little),
                         to_text(shared_headroom(topology, p, plan)), to_text(plan.headroom_need)));
     }
     if (!found.resuming_late.empty()) {
         const BufferPlan& plan = found.resuming_late[0];
-        pfc_->warning("resume_offset",
-                      fmt::format("{}: a lone hot port is paused at {}, and resumed when nothing "
-                                  "is left",
-                                  switches_text(topology, found.resuming_late),
-                                  to_text(plan.xoff_threshold)));
+        pfc_->warning(
+            "resume_offset",
+            fmt::format("{}: a lone hot port is paused at {}, and resumed when nothing is left",
+                        switches_text(topology, found.resuming_late),
+                        to_text(plan.xoff_threshold)));
     }
     if (!found.pausing_first.empty()) {
         const BufferPlan& plan = found.pausing_first[0];
-        ecn_->warning(
-            "kmax",
-            fmt::format("{}: everything is marked from {} on, but a lone hot port is "
-                        "paused at {}: PFC will dominate",
-                        switches_text(topology, found.pausing_first),
-                        to_text(Bytes::of(plan.ecn.kmax_bytes)), to_text(plan.xoff_threshold)));
+        ecn_->warning("kmax", fmt::format("{}: everything is marked from {} on, but a lone hot "
+                                          "port is paused at {}: PFC will dominate",
+                                          switches_text(topology, found.pausing_first),
+                                          to_text(Bytes::of(plan.ecn.kmax_bytes)),
+                                          to_text(plan.xoff_threshold)));
     }
 }
 

@@ -110,8 +110,8 @@ void PacketReader::resolve_cct(Catalogue& catalogue, PacketProfile& p) {
     constexpr std::int64_t steps = 16;
     EcnRule marks;
     marks.kmin_bytes = marks.kmax_bytes =
-        static_cast<double>(p.vl_buffer.count() * (steps - setting("threshold")) / steps);
-    marks.pmax = marks.beyond = 1.0 / static_cast<double>(1 + setting("marking_rate"));
+        real(p.vl_buffer.count() * (steps - setting("threshold")) / steps);
+    marks.pmax = marks.beyond = 1.0 / real(1 + setting("marking_rate"));
     p.ecn = marks;
     p.spec.cnp_interval = {};
     for (std::size_t c = 1; c < p.spec.classes.size(); ++c) p.spec.classes[c].ecn = true;
@@ -130,7 +130,7 @@ void PacketReader::resolve_queue_step(Catalogue& catalogue, PacketProfile& p) {
     } else if (kind_ == NetworkKind::ultra_ethernet) {
         p.spec.queue_step_bytes =
             std::llround(catalogue.number("adaptive_routing", "", "queue_step") *
-                         static_cast<double>(p.spec.lossy_queue_bytes));
+                         real(p.spec.lossy_queue_bytes));
     }
 }
 
@@ -193,10 +193,10 @@ void PacketReader::require_trimming(const Topology& topology) {
 void PacketReader::require_link_retry(Catalogue& catalogue, const Topology& topology,
                                       const std::string& nic) {
     if (kind_ != NetworkKind::infiniband && kind_ != NetworkKind::ultra_ethernet) {
-        network_.error("link_level_retry",
-                       "links send nothing again but with kind = \"infiniband\" or "
-                       "\"ultra_ethernet\"",
-                       "false, or another kind");
+        network_.error(
+            "link_level_retry",
+            "links send nothing again but with kind = \"infiniband\" or \"ultra_ethernet\"",
+            "false, or another kind");
         return;
     }
     const std::string unable = names_of_unable(topology, &SwitchModel::link_level_retry);
@@ -209,11 +209,10 @@ void PacketReader::require_link_retry(Catalogue& catalogue, const Topology& topo
     const bool known = catalogue.has("nic", nic, "link_level_retry") &&
                        catalogue.text("nic", nic, "link_level_retry") == over;
     if (known) return;
-    network_.warning(
-        "link_level_retry",
-        fmt::format("{} is not known to send again on a link of kind \"{}\": its links "
-                    "are taken to, as those between switches",
-                    nic, over));
+    network_.warning("link_level_retry",
+                     fmt::format("{} is not known to send again on a link of kind \"{}\": its "
+                                 "links are taken to, as those between switches",
+                                 nic, over));
 }
 
 // Drop-tail queues; a sender avoids paths whose packets come back late, and nothing is marked.
@@ -221,7 +220,7 @@ void PacketReader::resolve_efa(Catalogue& catalogue, const Topology& topology, P
     PacketSpec& spec = p.spec;
     const Bandwidth line = topology.line_rate(topology.up_links(0)[0]);
     const Picoseconds round_trip = unloaded_round_trip(topology, spec);
-    const auto round_trip_ps = static_cast<double>(round_trip.count());
+    const auto round_trip_ps = real(round_trip.count());
     spec.entropy.choice = transport_->has("entropy") ? entropy_ : "bitmap";
     spec.entropy.values = static_cast<std::uint32_t>(
         entropy_values_.value_or(std::llround(catalogue.number("efa", "", "paths"))));

@@ -1,7 +1,6 @@
 #include "models/fabric/packet_senders.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "sim/check.h"
 
@@ -113,8 +112,8 @@ void PacketSenders::start(std::uint32_t index) {
     if (f.phase == Phase::waiting) {
         const Bandwidth line = links_.ports.link(run_.packets.link_at(f.first)).rate;
         congestion_.start(flow,
-                          {static_cast<double>(line.bits_per_second()) * rarely.ports,
-                           run_.spec.payload_bytes, run_.full_packet(), target_of(f)},
+                          {real(line.bits_per_second()) * rarely.ports, run_.spec.payload_bytes,
+                           run_.full_packet(), target_of(f)},
                           f.pace);
     } else if (f.phase == Phase::ended) {
         congestion_.resumed(flow, Picoseconds(rarely.idle_since), run_.time(), f.pace);

@@ -10,7 +10,7 @@ namespace railyard {
 namespace {
 
 std::int64_t round_trips(std::int64_t one, double count) {
-    return std::llround(static_cast<double>(one) * count);
+    return std::llround(real(one) * count);
 }
 
 }  // namespace
@@ -236,8 +236,7 @@ void UnorderedRecovery::lose_by_order(std::uint32_t flow, const DeliveryReport& 
     const std::int64_t packet = run_.full_packet();
     const std::int64_t window = std::min(f.pace.window_bytes, spec.window_max_bytes);
     if (f.acknowledged >= recovering.ends) {
-        const double many = std::min(spec.windows * static_cast<double>(window),
-                                     static_cast<double>(spec.window_max_bytes));
+        const double many = std::min(spec.windows * real(window), real(spec.window_max_bytes));
         const auto least = std::max(spec.packets_least, static_cast<std::int64_t>(many) / packet);
         const bool prompt = report.answers_probe &&
                             round_trip.count() <= recovering.round_trip + spec.target.count();

@@ -52,7 +52,7 @@ bool PacketWays::choose(std::uint32_t id) {
     if (choice.links.size() == 1 || routing == PacketRouting::spray) {
         next = choice.links[choice.turn];
     } else if (routing == PacketRouting::random_spray) {
-        next = choice.links[static_cast<std::size_t>(spraying_.below(choice.links.size()))];
+        next = choice.links[spraying_.below(choice.links.size())];
     } else if (routing == PacketRouting::entropy) {
         next = hashed(choice, choosing);
     } else if (routing == PacketRouting::adaptive) {

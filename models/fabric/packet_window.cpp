@@ -141,9 +141,7 @@ std::vector<WindowLink> look_at_links(const PacketEngine& engine, std::size_t li
             link.queue_bytes_max = std::max(link.queue_bytes_max, engine.queue_bytes_max(l, c));
             link.stormed = link.stormed || engine.stormed(l, c);
         }
-        if (link.pauses > 0 || link.queue_bytes_max > 0 || link.overflows > 0) {
-            out.push_back(link);
-        }
+        if (link.pauses > 0 || link.queue_bytes_max > 0 || link.overflows > 0) out.push_back(link);
     }
     return out;
 }
@@ -287,7 +285,7 @@ std::vector<Picoseconds> begins_of(const std::vector<PacketFlow>& flows,
     for (std::size_t f = 0; f < flows.size(); ++f) {
         const PacketFlow& flow = flows[f];
         Picoseconds waited = flow.start;
-        if (flow.after >= 0) waited = ends[static_cast<std::size_t>(flow.after)];
+        if (flow.after >= 0) waited = ends[flow.after];
         if (flow.after_joint >= 0) waited = joint_ends.at(flow.after_joint);
         if (flow.joins >= 0) {
             Picoseconds& last = joint_ends[flow.joins];

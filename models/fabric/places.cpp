@@ -13,7 +13,7 @@ std::optional<VertexId> find_place(Section& section, const char* key, const Topo
         return std::nullopt;  // it could not be built
     std::vector<std::string> all;
     for (VertexId v = 0; v < topology.vertex_count(); ++v) all.push_back(topology.name(v));
-    const auto switches = all.begin() + static_cast<std::ptrdiff_t>(topology.nic_count());
+    const auto switches = all.begin() + topology.nic_count();
     const std::optional<VertexId> at = topology.find(name);
     if (!at) {
         const std::vector<std::string> candidates(

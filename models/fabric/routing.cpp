@@ -27,7 +27,7 @@ std::size_t ends_of(const Topology& topology, std::span<const LinkId> links) {
 }  // namespace
 
 void merge_usages(std::vector<Usage>& usages, std::size_t first) {
-    std::sort(usages.begin() + static_cast<std::ptrdiff_t>(first), usages.end(),
+    std::sort(usages.begin() + first, usages.end(),
               [](const Usage& a, const Usage& b) { return a.link < b.link; });
     std::size_t kept = first;
     for (std::size_t i = first; i < usages.size(); ++i) {
@@ -49,9 +49,7 @@ Router::Router(const Topology& topology, RoutingSpec spec)
         spec_.policy = Routing::spray;
     }
     const bool adaptive = spec_.policy == Routing::adaptive;
-    if (adaptive || spec_.policy == Routing::spray) {
-        way_of_.resize(topology.vertex_count(), no_way);
-    }
+    if (adaptive || spec_.policy == Routing::spray) way_of_.resize(topology.vertex_count(), no_way);
     // Where all ways are alike, packets that choose load all of them alike, and there is nothing to remember.
     if (spec_.policy == Routing::flowlet || (adaptive && !paths_.all_alike())) {
         load_.resize(topology.links().size());
@@ -345,7 +343,7 @@ Picoseconds Router::latency(std::span<const Usage> usages) const {
         const int below = std::min(topology_.level(link.from), topology_.level(link.to));
         const bool up = topology_.level(link.to) > topology_.level(link.from);
         if (topology_.spec().sites > 1 && below + 1 == topology_.levels()) continue;
-        auto& slot = slowest[static_cast<std::size_t>(2 * std::min(below, 3) + (up ? 1 : 0))];
+        auto& slot = slowest[2 * std::min(below, 3) + (up ? 1 : 0)];
         slot = std::max(slot, link.latency);
     }
     Picoseconds sum = topology_.spec().sites > 1 ? latency_by_cores(usages) : Picoseconds{};

@@ -13,8 +13,7 @@ bool all_links_alike(const Topology& topology) {
     if (topology.spec().kind == "custom") return false;
     std::array<double, 8> rates{};  // of the cables above each level
     return std::ranges::all_of(topology.links(), [&](const Link& link) {
-        double& rate = rates[static_cast<std::size_t>(
-            std::min(topology.level(link.from), topology.level(link.to)))];
+        double& rate = rates[std::min(topology.level(link.from), topology.level(link.to))];
         if (rate == 0) rate = link.bytes_per_s;
         return link.bytes_per_s == rate && rate > 0;
     });
@@ -55,8 +54,7 @@ ShortestPaths::Leaves ShortestPaths::join(std::span<const LinkId> links, int hei
     for (const LinkId l : links) {
         const Link& link = topology_.links()[l];
         if (link.bytes_per_s <= 0) continue;
-        const Leaves& far =
-            leaves_[link.to - topology_.nic_count()][static_cast<std::size_t>(height)];
+        const Leaves& far = leaves_[link.to - topology_.nic_count()][height];
         if (far.pieces == whole) {
             take(far.hull);
         } else {
@@ -93,8 +91,7 @@ void ShortestPaths::find_leaves() {
     }
     for (int height = 1; height < topology_.levels(); ++height) {
         for (VertexId v = first; v < topology_.vertex_count(); ++v) {
-            leaves_[v - first][static_cast<std::size_t>(height)] =
-                join(topology_.up_links(v), height - 1);
+            leaves_[v - first][height] = join(topology_.up_links(v), height - 1);
         }
     }
 }
@@ -162,7 +159,7 @@ void ShortestPaths::aim_at(VertexId to) {
 
 // Is one of the target's leaves reached from switch `v` by going up so many levels and then down?
 bool ShortestPaths::covers(VertexId v, int height) const {
-    const Leaves& leaves = leaves_[v - topology_.nic_count()][static_cast<std::size_t>(height)];
+    const Leaves& leaves = leaves_[v - topology_.nic_count()][height];
     for (const std::uint32_t leaf : target_leaves_) {
         if (leaf < leaves.hull.first || leaf >= leaves.hull.end) continue;
         if (leaves.pieces == whole) return true;
@@ -227,7 +224,7 @@ std::span<const LinkId> ShortestPaths::next_links(VertexId v, int height) {
         return found_;
     }
     if (height >= 0 && v >= topology_.nic_count() &&
-        shapes_[v - topology_.nic_count()].even_up[static_cast<std::size_t>(height)]) {
+        shapes_[v - topology_.nic_count()].even_up[height]) {
         return topology_.up_links(v);
     }
     const auto leaf = height < 0 ? target_leaf_below(v) : std::nullopt;

@@ -36,8 +36,7 @@ void TimingWheel::push_elsewhere(const Event& event) {
 
 void TimingWheel::fill_window() {
     if (next_ > window_.size() / 2) {
-        std::copy(window_.begin() + static_cast<std::ptrdiff_t>(next_),
-                  window_.begin() + static_cast<std::ptrdiff_t>(end_), window_.begin());
+        std::copy(window_.begin() + next_, window_.begin() + end_, window_.begin());
         end_ -= next_;
         next_ = 0;
     }

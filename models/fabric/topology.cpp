@@ -58,7 +58,7 @@ VertexId TopologyBuilder::add_switch(int level, const SwitchModel& model) {
     }
     wiring_->level.push_back(static_cast<std::uint8_t>(level));
     wiring_->model.push_back(static_cast<std::uint8_t>(known - wiring_->models.begin()));
-    wiring_->number.push_back(wiring_->count[static_cast<std::size_t>(level)]++);
+    wiring_->number.push_back(wiring_->count[level]++);
     return static_cast<VertexId>(wiring_->level.size() - 1);
 }
 
@@ -277,7 +277,7 @@ double bisection_bytes_per_s(const Topology& topology) {
         reverse[forward] = backward;
         reverse[backward] = forward;
     }
-    return static_cast<double>(boost::push_relabel_max_flow(graph, source, sink));
+    return real(boost::push_relabel_max_flow(graph, source, sink));
 }
 
 }  // namespace railyard

@@ -70,7 +70,7 @@ void CustomReader::read_switches() {
         std::int64_t tier = 1;
         std::string model = spec_.leaf.name;
         s.read("name", name, "What cables call it", {.required = true});
-        s.read("tier", tier, "1: a leaf, 2: a spine, 3: a core switch", {.bound = Bound::positive});
+        s.read("tier", tier, "1: a leaf, 2: a spine, 3: a core switch", {Bound::positive});
         s.name("model", model, known, "a switch in the catalogue", "What it is");
         s.finish();
         if (tier > 3) {
@@ -95,9 +95,9 @@ void CustomReader::read_cable(Section& s) {
     Metres length = spec_.switch_cable;
     s.read("from", from, "A switch", {.required = true});
     s.read("to", to, "Another", {.required = true});
-    s.read("count", count, "How many side by side", {.bound = Bound::count});
-    s.read("bandwidth", bandwidth, "Bandwidth of each, per direction", {.bound = Bound::positive});
-    s.read("length", length, "Length of each", {.bound = Bound::non_negative});
+    s.read("count", count, "How many side by side", {Bound::count});
+    s.read("bandwidth", bandwidth, "Bandwidth of each, per direction", {Bound::positive});
+    s.read("length", length, "Length of each", {Bound::non_negative});
     s.finish();
     constexpr std::int64_t count_max = 1024;
     if (count > count_max) {
@@ -125,13 +125,13 @@ void CustomReader::read_attachment(Section& s) {
     std::optional<std::int64_t> only;
     std::optional<Bandwidth> bandwidth;
     s.read("switch", leaf, "A leaf", {.required = true});
-    s.read("first_node", first, "The first node, counted from 0", {.bound = Bound::non_negative});
+    s.read("first_node", first, "The first node, counted from 0", {Bound::non_negative});
     s.read("last_node", last, "The last node",
-           {.bound = Bound::non_negative, .otherwise = "the last, storage servers included"});
+           {Bound::non_negative, "the last, storage servers included"});
     s.read("nic", only, "Which NIC of each node, counted from 0",
-           {.bound = Bound::non_negative, .otherwise = "all of them"});
+           {Bound::non_negative, "all of them"});
     s.read("bandwidth", bandwidth, "Bandwidth of the port, per direction",
-           {.bound = Bound::positive, .otherwise = "the NIC's line rate"});
+           {Bound::positive, "the NIC's line rate"});
     s.finish();
     const VertexId at = find(s, "switch", leaf);
     if (last >= boxes || first > last) {
@@ -198,7 +198,7 @@ void CustomReader::check_ports() {
                 used += t_.links()[l].bytes_per_s / model.port_bandwidth.bytes_per_second();
             }
         }
-        if (used > static_cast<double>(model.ports)) {
+        if (used > real(model.ports)) {
             switches_[i].error(
                 "", fmt::format("{} has {} cables worth {:.4g} ports of {}; {} has {}", names_[i],
                                 t_.ports_used(v), used, line_rate_text(model.port_bandwidth),

@@ -16,8 +16,8 @@ namespace railyard {
 namespace {
 
 std::int64_t up_ports_for(std::int64_t down, double oversubscription) {
-    const auto up = static_cast<std::int64_t>(static_cast<double>(down) / oversubscription);
-    return static_cast<double>(up) * oversubscription < static_cast<double>(down) ? up + 1 : up;
+    const auto up = static_cast<std::int64_t>(real(down) / oversubscription);
+    return real(up) * oversubscription < real(down) ? up + 1 : up;
 }
 
 // The most ports down that leave enough ports up. By halving: slow links make very many ports of a switch.
@@ -68,8 +68,7 @@ std::optional<TreePlan> plan_sites(const TopologySpec& spec, std::int64_t leaf_c
     plan.pod_leaves = leaf_count / spec.sites;
     const Bandwidth rate = spec.site_bandwidth.bits_per_second() > 0 ? spec.site_bandwidth : port;
     const std::int64_t spine_ports = spec.spine.ports_at(port);
-    const double down =
-        static_cast<double>(plan.pod_leaves) * port.bytes_per_second() / rate.bytes_per_second();
+    const double down = real(plan.pod_leaves) * port.bytes_per_second() / rate.bytes_per_second();
     const auto links = static_cast<std::int64_t>(std::ceil(down / spec.site_oversubscription));
     if (plan.pod_leaves + links > spine_ports) {
         problem = fmt::format(
@@ -322,8 +321,7 @@ void TopologyBuilder::add_pods(const TopologySpec& spec, const TreePlan& plan,
         for (auto& spines : group) {
             spines.push_back(add_switch(2, spec.spine));
             for (std::int64_t l = first; l < end; ++l) {
-                add_cable(leaf_of[static_cast<std::size_t>(l)], spines.back(), port,
-                          spec.switch_cable);
+                add_cable(leaf_of[l], spines.back(), port, spec.switch_cable);
             }
         }
     }
@@ -355,7 +353,7 @@ void TopologyBuilder::add_site_cores(const TopologySpec& spec, const FanOut& fan
 Topology Topology::build(const TopologySpec& spec, std::string& problem) {
     TopologyBuilder t;
     t.start(spec);
-    const Bandwidth port = spec.nic_bandwidth * (1.0 / static_cast<double>(spec.plane_count()));
+    const Bandwidth port = spec.nic_bandwidth * (1.0 / real(spec.plane_count()));
     if (spec.leaf.ports_at(port) == 0) {
         problem = fmt::format("{} has ports of {}, slower than a NIC's {}", spec.leaf.name,
                               line_rate_text(spec.leaf.port_bandwidth), line_rate_text(port));

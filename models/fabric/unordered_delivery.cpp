@@ -1,7 +1,5 @@
 #include "models/fabric/unordered_delivery.h"
 
-#include <algorithm>
-
 namespace railyard {
 
 bool UnorderedReceiver::take(std::uint32_t number, std::int64_t bytes, std::uint32_t& expected) {

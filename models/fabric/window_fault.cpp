@@ -124,8 +124,7 @@ void check_own_keys(Section& section, const WindowFault& fault,
     belongs("bit_error_rate", WindowFault::Kind::bit_errors);
     if (bit_error_rate && *bit_error_rate >= 1) {
         section.error("bit_error_rate",
-                      "expected less than 1: a cable that carries nothing is "
-                      "kind = \"link_down\"");
+                      "expected less than 1: a cable that carries nothing is kind = \"link_down\"");
     }
 }
 
@@ -146,16 +145,15 @@ std::optional<FaultSpec> read_window_fault(Section& section,
     const ClusterNetwork* network = choose_network(section, networks);
     Duration start{};
     std::optional<Duration> duration;
-    section.read("start", start, "When it begins", {.bound = Bound::non_negative});
-    section.read("duration", duration, "How long it lasts",
-                 {.bound = Bound::positive, .otherwise = "for ever"});
+    section.read("start", start, "When it begins", {Bound::non_negative});
+    section.read("duration", duration, "How long it lasts", {Bound::positive, "for ever"});
     std::optional<Bandwidth> rate;
     std::optional<double> bit_error_rate;
-    section.read("rate", rate, "What a slow receiver takes", {.bound = Bound::positive});
+    section.read("rate", rate, "What a slow receiver takes", {Bound::positive});
     section.read("bit_error_rate", bit_error_rate, "After error correction, of kind bit_errors",
-                 {.bound = Bound::fraction,
-                  .otherwise = "that of a dirty cable, where fabric.compute.endpoint_optics or "
-                               "switch_optics says what it is made of"});
+                 {Bound::fraction,
+                  "that of a dirty cable, where fabric.compute.endpoint_optics or switch_optics "
+                  "says what it is made of"});
     keep_within(section, "start", start, packet_time_max);
     keep_within(section, "duration", duration, packet_time_max);
     section.finish();

@@ -85,9 +85,7 @@ class Layout {
         std::vector<VertexId> nics(static_cast<std::size_t>(count));
         for (std::int64_t rail = 0; rail < topology_.nics_per_node(); ++rail) {
             for (std::int64_t first = 0; first < context_.nodes; first += count) {
-                for (std::int64_t i = 0; i < count; ++i) {
-                    nics[static_cast<std::size_t>(i)] = topology_.nic(first + i, rail);
-                }
+                for (std::int64_t i = 0; i < count; ++i) nics[i] = topology_.nic(first + i, rail);
                 visit(nics);
             }
         }
@@ -143,8 +141,7 @@ class Layout {
         const std::int64_t senders = spec_->senders > 0 ? std::min(spec_->senders, most) : most;
         // Spread over the nodes, so that they come from everywhere.
         for (std::int64_t i = 0; i < senders; ++i) {
-            send(nics[static_cast<std::size_t>(1 + i * most / senders)], nics[0],
-                 spec_->bytes.count());
+            send(nics[1 + i * most / senders], nics[0], spec_->bytes.count());
         }
     }
 
@@ -173,10 +170,9 @@ class Layout {
         const std::vector<VertexId> nics = job_nics();
         std::vector<MessageFlows::Handle> sent;
         for (const ListedFlow& f : spec_->flows) {
-            MessageFlows::Message m{nics[static_cast<std::size_t>(f.from)],
-                                    nics[static_cast<std::size_t>(f.to)], f.bytes};
+            MessageFlows::Message m{nics[f.from], nics[f.to], f.bytes};
             m.start = f.start + spec_->start;
-            if (f.after >= 0) m.after = sent[static_cast<std::size_t>(f.after)];
+            if (f.after >= 0) m.after = sent[f.after];
             m.label = sent.size();
             sent.push_back(send(m));
         }
@@ -193,10 +189,9 @@ class Layout {
         for (std::int64_t node = 0; node < context_.nodes; ++node) {
             for (std::int64_t k = 0; k < stripes; ++k) {
                 const std::int64_t server = (node * stripes + k) % servers;
-                const std::int64_t of_server =
-                    taken[static_cast<std::size_t>(server)]++ % topology_.spec().nics_per_server;
+                const std::int64_t of_server = taken[server]++ % topology_.spec().nics_per_server;
                 const VertexId there = topology_.server_nic(server, of_server);
-                const VertexId here = nic_towards(node, there, node + k);
+                const VertexId here = flows_.nic_towards(node, there, node + k);
                 const std::int64_t bytes =
                     spec_->bytes.count() / stripes + (k < spec_->bytes.count() % stripes);
                 const bool write = spec_->kind == WindowTraffic::checkpoint;
@@ -204,15 +199,6 @@ class Layout {
                      traffic_class);
             }
         }
-    }
-    // The node's NIC number `preferred`, or the next one that has a path there: rails may not meet.
-    VertexId nic_towards(std::int64_t node, VertexId there, std::int64_t preferred) {
-        const std::int64_t nics = topology_.nics_per_node();
-        for (std::int64_t i = 0; i < nics; ++i) {
-            const VertexId nic = topology_.nic(node, (preferred + i) % nics);
-            if (flows_.reaches(nic, there)) return nic;
-        }
-        throw NoPath(topology_.name(topology_.nic(node, 0)), topology_.name(there));
     }
 
     const Topology& topology_;
@@ -234,9 +220,7 @@ std::vector<NetworkWindow> lay_out(const WindowSpec& spec, const WindowContext& 
             if (route.network == network.name) layout.add_route(route);
         }
         for (std::size_t i = 0; i < spec.traffic.size(); ++i) {
-            if (network_of(spec.traffic[i], context) == &network) {
-                layout.add(spec.traffic[i], i);
-            }
+            if (network_of(spec.traffic[i], context) == &network) layout.add(spec.traffic[i], i);
         }
         for (const FaultSpec& fault : spec.faults) {
             if (fault.network == network.name) layout.add_fault(fault);

@@ -17,9 +17,9 @@ namespace {
 void read_settling(Section& section, const WindowContext& context, WindowSpec& spec) {
     spec.pieces_max = 384;
     section.read("pieces_max", spec.pieces_max,
-                 "Pieces after which a collective's rate is taken as it is, marked "
-                 "(run.fidelity = \"packet\")",
-                 {.bound = Bound::positive});
+                 "Pieces after which a collective's rate is taken as it is, marked (run.fidelity = "
+                 "\"packet\")",
+                 {Bound::positive});
     constexpr std::int64_t pieces_least = 12;
     constexpr std::int64_t pieces_most = 1 << 20;
     if (spec.pieces_max < pieces_least || spec.pieces_max > pieces_most) {
@@ -30,8 +30,7 @@ void read_settling(Section& section, const WindowContext& context, WindowSpec& s
     }
     spec.settled_within = 0.05;
     section.read("settled_within", spec.settled_within,
-                 "What twice the pieces may change of the collective's rate",
-                 {.bound = Bound::fraction});
+                 "What twice the pieces may change of the collective's rate", {Bound::fraction});
     if (!context.packet_rates) {
         warn_of_keys(section, {"pieces_max", "settled_within"},
                      "has no effect without run.fidelity = \"packet\"");
@@ -78,8 +77,8 @@ void check_gaps(Section& top, const WindowSpec& spec, const WindowContext& conte
         if (!cct) continue;
         Section congestion =
             top.section("fabric").section(network.name.c_str()).section("congestion");
-        const auto places = static_cast<double>(cct->limit);
-        const double recovery = places * static_cast<double>(cct->timer.count()) * 1e-12;
+        const auto places = real(cct->limit);
+        const double recovery = places * real(cct->timer.count()) * 1e-12;
         if (recovery > seconds(spec.time_max)) {
             congestion.warning(
                 "cct_timer",
@@ -93,14 +92,14 @@ void check_gaps(Section& top, const WindowSpec& spec, const WindowContext& conte
         for (const TrafficSpec& t : spec.traffic) {
             if (t.kind != WindowTraffic::incast || network_of(t, context) != &network) continue;
             const std::int64_t senders = flows_of(t, network, context);
-            if (static_cast<double>(senders) <= slowest) continue;
+            if (real(senders) <= slowest) continue;
             congestion.warning(
                 "cct_limit",
                 fmt::format("an incast of {} queue pairs has {:.3g} of a link for each; the "
                             "table's last place, {}, leaves each {:.3g}: credits hold the rest",
-                            senders, 1 / static_cast<double>(senders), cct->limit, 1 / slowest),
+                            senders, 1 / real(senders), cct->limit, 1 / slowest),
                 fmt::format("cct_limit = {}",
-                            std::llround(std::ceil(static_cast<double>(senders - 1) / cct->gap))));
+                            std::llround(std::ceil(real(senders - 1) / cct->gap))));
         }
     }
 }
@@ -124,8 +123,8 @@ void check_rails(Section& section, const TrafficSpec& traffic, const WindowConte
             traffic.kind == WindowTraffic::file ? "path" : "kind",
             fmt::format("{}: {}: with topology = \"rail_only\" a NIC reaches its own rail alone",
                         word_of(window_traffic_names, traffic.kind), pair.what()),
-            "\"ring\" or \"all_to_all\", which stay on their rails, or "
-            "fabric.compute.topology = \"rail_optimized\"");
+            "\"ring\" or \"all_to_all\", which stay on their rails, or fabric.compute.topology = "
+            "\"rail_optimized\"");
     }
 }
 
@@ -137,21 +136,20 @@ WindowSpec read_window(Section& top, const WindowContext& context) {
     spec.given = section.present();
     spec.time_max = std::chrono::minutes(2);
     section.read("time_max", spec.time_max, "Simulated time after which a window stops, marked",
-                 {.bound = Bound::positive});
+                 {Bound::positive});
     keep_within(section, "time_max", spec.time_max, packet_time_max);
     spec.events_max = 1'000'000'000;
     section.read("events_max", spec.events_max, "Events after which a window stops, marked",
-                 {.bound = Bound::positive});
+                 {Bound::positive});
     read_settling(section, context, spec);
     for (Section& each : section.sections("traffic", "Messages of a window; without any, a ring")) {
         spec.traffic.push_back(read_window_traffic(each, context));
         if (section.ok() && !section.describing()) check_rails(each, spec.traffic.back(), context);
     }
     if (spec.traffic.empty()) spec.traffic.push_back(default_window_traffic());
-    for (Section& each : section.sections(
-             "fault",
-             "Something that goes wrong in a window, and there alone: a campaign's storms are "
-             "failures.storm")) {
+    for (Section& each : section.sections("fault",
+                                          "Something that goes wrong in a window, and there alone: "
+                                          "a campaign's storms are failures.storm")) {
         auto fault = read_window_fault(each, context.networks);
         if (!fault) continue;
         check_faulty_once(each, spec.faults, *fault);

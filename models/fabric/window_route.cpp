@@ -14,11 +14,10 @@ std::optional<WindowRoute> read_window_route(Section& section,
     std::vector<std::string> via;
     section.read("from", from, "The NIC that sends: node-3.nic-0", {.required = true});
     section.read("to", to, "The NIC that receives", {.required = true});
-    section.read(
-        "via", via,
-        "The switches between them, in order: [\"leaf-0\", \"spine-1\"]; of several cables "
-        "between two the first sound one",
-        {.required = true});
+    section.read("via", via,
+                 "The switches between them, in order: [\"leaf-0\", \"spine-1\"]; of several "
+                 "cables between two the first sound one",
+                 {.required = true});
     constexpr std::size_t switches_max = 254;  // a path has at most 255 links
     if (via.size() > switches_max) {
         section.error(

@@ -168,25 +168,25 @@ TrafficSpec read_window_traffic(Section& section, const WindowContext& context) 
     TrafficSpec t = default_window_traffic();
     section.choose("kind", t.kind, window_traffic_names, "What the job's nodes send");
     section.read("bytes", t.bytes, "Bytes of each flow; of each node for checkpoint and restore",
-                 {.bound = Bound::positive});
+                 {Bound::positive});
     section.read("steps", t.steps, "Pieces that each NIC sends on, of ring and sharp",
-                 {.bound = Bound::count});
+                 {Bound::count});
     section.read("senders", t.senders, "NICs that send to one, of an incast",
-                 {.bound = Bound::positive, .otherwise = "all others"});
+                 {Bound::positive, "all others"});
     section.read("group", t.group,
                  "Nodes that follow one another and send among themselves, of ring and all_to_all: "
                  "a divisor of the job's",
-                 {.bound = Bound::positive, .otherwise = "all"});
+                 {Bound::positive, "all"});
     section.read("stripes", t.stripes,
                  "Servers that a node uses at once, of checkpoint and restore",
-                 {.bound = Bound::positive, .otherwise = "all"});
-    section.read("start", t.start, "When it begins", {.bound = Bound::non_negative});
+                 {Bound::positive, "all"});
+    section.read("start", t.start, "When it begins", {Bound::non_negative});
     keep_within(section, "start", t.start, packet_time_max);
-    const std::string path = section.file(
-        "path",
-        "A list of flows, id,src,dst,bytes,start_ps,dep: NICs of the job counted node by "
-        "node; dep: the id of an earlier flow that must end first, or 0",
-        {.otherwise = "only with kind = \"file\""});
+    const std::string path =
+        section.file("path",
+                     "A list of flows, id,src,dst,bytes,start_ps,dep: NICs of the job counted node "
+                     "by node; dep: the id of an earlier flow that must end first, or 0",
+                     {.otherwise = "only with kind = \"file\""});
     section.finish();
     read_listed(section, path, context, t);
     const auto idle = [&](const char* key, bool used) {

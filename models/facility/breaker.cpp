@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "sim/check.h"
 #include "sim/rng.h"
@@ -86,7 +85,7 @@ double Breaker::Load::cycles_borne_from(double warmth) const {
 
 void Breaker::carry(const Load& load, Duration time) {
     if (time <= Duration{} || load.cycle_ <= Duration{}) return;
-    const auto whole = static_cast<double>(time / load.cycle_);
+    const auto whole = real(time / load.cycle_);
     warmth_ = std::min(1.0, load.after(warmth_, whole));
     Duration left = time % load.cycle_;
     for (const Load::Level& level : load.levels_) {

@@ -333,7 +333,7 @@ double break_even_hours(const CostPlan& plan, std::span<const double> prices,
     // What owning costs is straight in the hours used: idle + slope * hours.
     const double unused = owners_alone(plan, prices, campaign, 0);
     const double slope = (owners_alone(plan, prices, campaign, 1) - unused) / hours_per_year;
-    const double rent = prices[*plan.rental] * static_cast<double>(plan.gpus);
+    const double rent = prices[*plan.rental] * real(plan.gpus);
     return rent > slope ? unused / (rent - slope) : infinite;
 }
 
@@ -423,7 +423,7 @@ CostDifference compare_costs(const CostStudy& first, const CostStudy& second,
         if (b < a) ++cheaper;
     }
     CostDifference out;
-    out.second_cheaper = cheaper / static_cast<double>(draws);
+    out.second_cheaper = cheaper / real(draws);
     out.difference =
         range_of(std::move(differences), figure(second.typical) - figure(first.typical));
     const Interval middle =

@@ -55,7 +55,7 @@ double read_tariff(Section& cost) {
             sum += hours.factor - 1;
         }
     }
-    return sum / static_cast<double>(day);
+    return sum / real(day);
 }
 
 Tenancy read_tenancy(Section& cost) {
@@ -67,12 +67,11 @@ Tenancy read_tenancy(Section& cost) {
         "terms, at gpu_hour_reserved. Rent has power, place, networks and repairs in it");
     std::optional<Duration> term;
     cost.read("term", term, "Reserved: each time for so long, and paid whether used or not",
-              {.bound = Bound::positive, .otherwise = "needed with reserved"});
-    cost.read(
-        "early_end", out.early_end,
-        "Reserved: what must be paid of the rest of the last term, which is given back at the "
-        "end of cost.years",
-        {.bound = Bound::fraction});
+              {Bound::positive, "needed with reserved"});
+    cost.read("early_end", out.early_end,
+              "Reserved: what must be paid of the rest of the last term, which is given back at "
+              "the end of cost.years",
+              {Bound::fraction});
     if (cost.describing()) return out;
     if (out.tenure == Tenure::reserved && !cost.has("term")) {
         cost.error("term", "is missing: for how long are GPUs reserved?");
@@ -90,23 +89,22 @@ Tenancy read_tenancy(Section& cost) {
 void read_plan(Section& cost, Catalogue& catalogue, CostPlan& plan) {
     std::optional<Money> budget;
     cost.read("budget", budget, "What may be spent on buying the cluster: more is warned of",
-              {.bound = Bound::positive});
+              {Bound::positive});
     if (budget) plan.budget = budget->usd;
     Duration years = catalogue.time("price", "depreciation_years", "time");
     cost.read("years", years, "Over which what was bought is written off, the same each year",
-              {.bound = Bound::positive, .otherwise = "5 years"});
+              {Bound::positive, "5 years"});
     plan.years = seconds(years) / (hours_per_year * 3600);
     cost.read("residual", plan.residual, "Share of what was paid that is left at the end of them",
-              {.bound = Bound::fraction});
-    cost.read("utilisation", plan.utilisation,
-              "Share of a year in which the cluster does what it does in this campaign; else it is "
-              "idle",
-              {.bound = Bound::fraction});
+              {Bound::fraction});
+    cost.read(
+        "utilisation", plan.utilisation,
+        "Share of a year in which the cluster does what it does in this campaign; else it is idle",
+        {Bound::fraction});
     if (plan.utilisation <= 0)
         cost.error("utilisation", "a cluster that is never used gives nothing");
     plan.draws = 4000;
-    cost.read("draws", plan.draws, "Draws of all prices, for the intervals",
-              {.bound = Bound::count});
+    cost.read("draws", plan.draws, "Draws of all prices, for the intervals", {Bound::count});
     if (plan.draws > draws_max) {
         cost.error("draws", fmt::format("expected at most {}, found {}", draws_max, plan.draws));
         plan.draws = draws_max;
@@ -114,7 +112,7 @@ void read_plan(Section& cost, Catalogue& catalogue, CostPlan& plan) {
     cost.read("discount", plan.discount,
               "What money is worth less a year later: capital then costs the annuity of the day of "
               "purchase",
-              {.bound = Bound::fraction});
+              {Bound::fraction});
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ std::vector<double> typical_prices(std::span<const Price> prices);
 using Cents = std::int64_t;
 Cents cents(double usd);
 inline double usd(Cents amount) {
-    return static_cast<double>(amount) * 0.01;
+    return real(amount) * 0.01;
 }
 
 }  // namespace railyard

@@ -21,7 +21,7 @@ inline Picojoules energy_of(Watts power, Duration time) {
     return Picojoules{milliwatts(power)} * time.count();
 }
 inline double joules(Picojoules energy) {
-    return static_cast<double>(energy) / picojoules_per_joule;
+    return real(energy) / picojoules_per_joule;
 }
 
 // What a campaign has drawn. "Meter": with the facility's own losses and cooling on top (PUE).

@@ -56,7 +56,7 @@ Watts GpuPower::compute_power_at(double speed) const {
 
 NodePower::Parts NodePower::parts(double gpu_watts) const {
     Parts out;
-    const double n = static_cast<double>(gpus);
+    const double n = real(gpus);
     out.gpus = n * gpu_watts;
     out.nics = nics;
     out.host = host;
@@ -67,7 +67,7 @@ NodePower::Parts NodePower::parts(double gpu_watts) const {
 }
 
 Watts NodePower::design() const {
-    const double held_back = static_cast<double>(gpus) * (gpu.max.value - gpu.cap.value);
+    const double held_back = real(gpus) * (gpu.max.value - gpu.cap.value);
     return {std::max(rated.value, full().value) - held_back / supply_efficiency};
 }
 
@@ -92,9 +92,9 @@ NodePower read_node_power(Catalogue& c, const NodePowerSpec& spec, double liquid
     // What the entry's own hardware is, whatever of it the scenario has: that leaves the host.
     const std::string entry = c.has("node", spec.node, "idle_power") ? spec.node : "dgx_h100";
     const std::string entry_gpu = c.text("node", entry, "gpu");
-    const double entry_gpus = static_cast<double>(c.integer("node", entry, "gpus"));
-    const double entry_nics = static_cast<double>(c.integer("node", entry, "compute_nics") +
-                                                  c.integer("node", entry, "storage_nics", 0)) *
+    const double entry_gpus = real(c.integer("node", entry, "gpus"));
+    const double entry_nics = real(c.integer("node", entry, "compute_nics") +
+                                   c.integer("node", entry, "storage_nics", 0)) *
                               nic_power(c.text("node", entry, "compute_nic"));
     const bool liquid = c.has("node", entry, "cooling");  // that is what the word says where it is
     const double entry_fans =
@@ -104,16 +104,15 @@ NodePower read_node_power(Catalogue& c, const NodePowerSpec& spec, double liquid
                           entry_gpus * c.power("gpu", entry_gpu, "max_power").value, entry_nics,
                           entry_fans, out.supply_efficiency);
     // Another number of GPUs in the box leaves its host; another node's host is taken by the GPU.
-    if (entry != spec.node) out.host *= static_cast<double>(spec.gpus) / entry_gpus;
-    out.nics = static_cast<double>(spec.nics + spec.storage_nics) * nic_power(spec.nic);
+    if (entry != spec.node) out.host *= real(spec.gpus) / entry_gpus;
+    out.nics = real(spec.nics + spec.storage_nics) * nic_power(spec.nic);
     const double fans = fan_fraction * (1 - liquid_fraction);
-    out.fans_at_full =
-        fans / (1 - fans) * (static_cast<double>(spec.gpus) * g.max.value + out.nics + out.host);
+    out.fans_at_full = fans / (1 - fans) * (real(spec.gpus) * g.max.value + out.nics + out.host);
 
     // The entry's rating and its supplies are those of the box as it is sold.
     const std::int64_t sold = c.integer("node", spec.node, "gpus");
     out.rated = {c.power("node", spec.node, "max_power").value +
-                 static_cast<double>(spec.gpus - sold) * g.max.value / out.supply_efficiency};
+                 real(spec.gpus - sold) * g.max.value / out.supply_efficiency};
     if (spec.gpus == sold && c.has("node", spec.node, "power_supplies")) {
         out.supplies = c.integer("node", spec.node, "power_supplies");
         out.supply_rating = c.power("node", spec.node, "power_supply_rating");

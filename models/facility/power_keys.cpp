@@ -77,9 +77,9 @@ PowerKeys PowerKeysReader::read(Section& top, PowerSections& sections) {
 void PowerKeysReader::read_power(Section& power) {
     GpuPower& gpu = p_.node.gpu;
     power.read("gpu_cap", gpu.cap, "What the driver holds each GPU to",
-               {.bound = Bound::positive, .otherwise = "the GPU's TDP"});
+               {Bound::positive, "the GPU's TDP"});
     power.read("cap_exponent", gpu.cap_exponent, "Speed of multiplications ~ (power / TDP) to this",
-               {.bound = Bound::positive, .otherwise = "from the catalogue"});
+               {Bound::positive, "from the catalogue"});
     const double least = cap_fraction_min * gpu.max.value;
     if (gpu.cap > gpu.max || gpu.cap.value < least) {
         power.error("gpu_cap",
@@ -91,9 +91,9 @@ void PowerKeysReader::read_power(Section& power) {
 
     NodePower& node = p_.node;
     power.read("supplies", node.supplies, "Power supplies of a node",
-               {.bound = Bound::count, .otherwise = "the node's, from the catalogue"});
+               {Bound::count, "the node's, from the catalogue"});
     power.read("supply_rating", node.supply_rating, "What one of them delivers",
-               {.bound = Bound::positive, .otherwise = "the node's, from the catalogue"});
+               {Bound::positive, "the node's, from the catalogue"});
     int redundancy = 1;
     power.choose("redundancy", redundancy, power_redundancies,
                  "n: all supplies are needed; n+1: one may be lost; 2n: half of them; without the "
@@ -103,14 +103,13 @@ void PowerKeysReader::read_power(Section& power) {
         node.supplies_needed = node.supplies - lost;
     }
     power.read("repair", p_.repairing, "What a node draws while it is out of service",
-               {.bound = Bound::non_negative});
+               {Bound::non_negative});
     power.read("budget", p_.budget,
                "What the site may draw at the meter: nodes, network, storage, cooling",
-               {.bound = Bound::positive, .otherwise = "not given: as much as they draw"});
-    power.choose(
-        "over_budget", p_.over_budget, over_budget_names,
-        "throttle: all GPUs' clocks stay low enough for all nodes to compute at once; hold: jobs "
-        "wait until there is power for them");
+               {Bound::positive, "not given: as much as they draw"});
+    power.choose("over_budget", p_.over_budget, over_budget_names,
+                 "throttle: all GPUs' clocks stay low enough for all nodes to compute at once; "
+                 "hold: jobs wait until there is power for them");
     if (power.has("over_budget") && !power.has("budget")) {
         power.error("over_budget", "has no effect without power.budget");
     }
@@ -128,17 +127,17 @@ void PowerKeysReader::read_facility(Section& facility) {
     Cooling& cooling = p_.cooling;
     facility.read("inlet_temperature", cooling.gpu.inlet,
                   "Temperature of the air or coolant that reaches the GPUs",
-                  {.bound = Bound::positive, .otherwise = "the cooling's, from the catalogue"});
+                  {Bound::positive, "the cooling's, from the catalogue"});
     facility.read("thermal_resistance", cooling.gpu.resistance, "From a GPU to that",
-                  {.bound = Bound::positive, .otherwise = "the cooling's, from the catalogue"});
+                  {Bound::positive, "the cooling's, from the catalogue"});
     facility.read("throttle_temperature", p_.throttle.starts, "From which a GPU's clocks fall",
-                  {.bound = Bound::positive, .otherwise = "where the published losses meet none"});
+                  {Bound::positive, "where the published losses meet none"});
     facility.read("pue", cooling.pue, "Power at the meter over that of nodes, network and storage",
-                  {.bound = Bound::at_least_one, .otherwise = "the cooling's, from the catalogue"});
+                  {Bound::at_least_one, "the cooling's, from the catalogue"});
     facility.read("carbon_intensity", p_.carbon, "Carbon emitted per kWh at the meter",
-                  {.bound = Bound::non_negative, .otherwise = "not given: no carbon is reported"});
+                  {Bound::non_negative, "not given: no carbon is reported"});
     facility.read("rack_power_max", cooling.rack_power_max, "What one rack may draw",
-                  {.bound = Bound::positive, .otherwise = "what the cooling carries away"});
+                  {Bound::positive, "what the cooling carries away"});
     const double fit = std::floor(cooling.rack_power_max.value / p_.node.design().value);
     const auto most = static_cast<std::int64_t>(std::min(fit, 1e6));
     p_.nodes_per_rack =
@@ -151,26 +150,23 @@ void PowerKeysReader::read_breaker(Section& breaker) {
     spec.tolerance = c.number("power_constants", "", "breaker_tolerance");
     spec.reset = c.time("infrastructure", "rack_pdu_breaker", "repair_time");
     breaker.read("rating", spec.rating, "What a breaker, or a PDU, carries for ever",
-                 {.bound = Bound::positive,
-                  .required = breaker.present(),
-                  .otherwise = "the section needs it"});
+                 {Bound::positive, "the section needs it", breaker.present()});
     spec.nodes = p_.nodes_per_rack;
-    breaker.read("nodes", spec.nodes, "Nodes behind one",
-                 {.bound = Bound::count, .otherwise = "a rack's"});
+    breaker.read("nodes", spec.nodes, "Nodes behind one", {Bound::count, "a rack's"});
     breaker.read("tolerance", spec.tolerance,
                  "Standard deviation of the load at which one trips, over its rating",
-                 {.bound = Bound::fraction, .otherwise = "from the catalogue"});
+                 {Bound::fraction, "from the catalogue"});
     breaker.read("reset_time", spec.reset, "From a trip until its nodes are back",
-                 {.bound = Bound::positive, .otherwise = "from the catalogue"});
+                 {Bound::positive, "from the catalogue"});
     if (!breaker.present() || !breaker.ok()) return;
     p_.breaker = spec;
-    const Watts idle{static_cast<double>(spec.nodes) * p_.node.at(Activity::idle).value};
+    const Watts idle{real(spec.nodes) * p_.node.at(Activity::idle).value};
     if (idle > spec.rating) {
-        breaker.error("rating",
-                      fmt::format("{} nodes draw {} while they are idle: {} trips before any job "
-                                  "begins",
-                                  spec.nodes, to_text(idle), to_text(spec.rating)),
-                      "fewer facility.breaker.nodes, or a higher rating");
+        breaker.error(
+            "rating",
+            fmt::format("{} nodes draw {} while they are idle: {} trips before any job begins",
+                        spec.nodes, to_text(idle), to_text(spec.rating)),
+            "fewer facility.breaker.nodes, or a higher rating");
     }
 }
 
@@ -179,17 +175,17 @@ void PowerKeysReader::read_pump(Section& pump) {
     Catalogue& c = pump.present() ? catalogue_ : aside_;
     spec.failure_rate = c.rate("infrastructure", "cdu_pump", "annual_failure_rate");
     pump.read("failure_rate", spec.failure_rate, "Failures per time of one loop's pump",
-              {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
+              {Bound::non_negative, "from the catalogue"});
     pump.read("standby", spec.standby, "A second pump takes over");
     spec.failover = c.time("power_constants", "", "pump_failover_time");
     pump.read("failover", spec.failover, "Until it does",
-              {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
+              {Bound::non_negative, "from the catalogue"});
     Duration ride_through = p_.cooling.ride_through;
     pump.read("ride_through", ride_through, "From the loss of flow to throttling at full load",
-              {.bound = Bound::non_negative, .otherwise = "the cooling's, from the catalogue"});
+              {Bound::non_negative, "the cooling's, from the catalogue"});
     spec.repair = c.time("infrastructure", "cdu_pump", "repair_time");
     pump.read("repair_time", spec.repair, "From the loss of flow until the nodes are back",
-              {.bound = Bound::positive, .otherwise = "from the catalogue"});
+              {Bound::positive, "from the catalogue"});
     if (!pump.present() || !pump.ok()) return;
     if (pump.has("failover") && !spec.standby) {
         pump.error("failover", "has no effect without facility.pump.standby = true");
@@ -204,7 +200,7 @@ void PowerKeysReader::check_supplies(Section& power) {
     const NodePower& node = p_.node;
     if (node.supplies == 0 || node.supply_rating.value == 0) return;
     const Watts need = p_.node.design();
-    const double left = static_cast<double>(node.supplies_needed) * node.supply_rating.value;
+    const double left = real(node.supplies_needed) * node.supply_rating.value;
     p_.supplies_load = left > 0 ? need.value / left : 0;
     if (need.value <= left) return;
     const std::int64_t redundant = node.supplies - node.supplies_needed;
@@ -213,14 +209,13 @@ void PowerKeysReader::check_supplies(Section& power) {
         "a node draws up to {} ({}); its {} supplies of {} give {}{}", to_text(need),
         node.rated.value > node.full().value ? "its rating" : parts_text(node), node.supplies,
         to_text(node.supply_rating), to_text(Watts{left}),
-        redundant > 0
-            ? fmt::format(
-                  " when {} of them {} lost, {} together", redundant, redundant == 1 ? "is" : "are",
-                  to_text(Watts{static_cast<double>(node.supplies) * node.supply_rating.value}))
-            : std::string());
+        redundant > 0 ? fmt::format(" when {} of them {} lost, {} together", redundant,
+                                    redundant == 1 ? "is" : "are",
+                                    to_text(Watts{real(node.supplies) * node.supply_rating.value}))
+                      : std::string());
     const std::string help = fmt::format(
-        "{:g} of them carry it, {:g} with one to lose; a DGX H100 has 6 of 3.3 kW, "
-        "needs 4 and can lose 2",
+        "{:g} of them carry it, {:g} with one to lose; a DGX H100 has 6 of 3.3 kW, needs 4 and can "
+        "lose 2",
         enough, enough + 1);
     // A catalogue's node is as it is: who asks for no power is told, and not stopped.
     if (p_.given) {
@@ -234,7 +229,7 @@ void PowerKeysReader::check_racks(Section& facility) {
     if (!p_.facility_given) return;
     const Cooling& cooling = p_.cooling;
     const std::string& name = word_of(cooling_names, cooling.kind);
-    const Watts rack{static_cast<double>(p_.nodes_per_rack) * p_.node.design().value};
+    const Watts rack{real(p_.nodes_per_rack) * p_.node.design().value};
     if (rack > cooling.rack_power_max) {
         facility.error(
             "cooling",
@@ -246,16 +241,17 @@ void PowerKeysReader::check_racks(Section& facility) {
             "fewer cluster.nodes_per_rack, another facility.cooling or a power.gpu_cap");
     }
     if (cooling.gpu.inlet > cooling.inlet_max) {
-        facility.error("inlet_temperature",
-                       fmt::format("{:g} degC is more than nodes with {} cooling are run at: {:g} "
-                                   "degC",
-                                   cooling.gpu.inlet.value, name, cooling.inlet_max.value));
+        facility.error(
+            "inlet_temperature",
+            fmt::format("{:g} degC is more than nodes with {} cooling are run at: {:g} degC",
+                        cooling.gpu.inlet.value, name, cooling.inlet_max.value));
     }
     if (p_.throttle.starts >= p_.throttle.shutdown) {
-        facility.error("throttle_temperature",
-                       fmt::format("expected less than {:g} degC, where nodes switch themselves "
-                                   "off, found {:g} degC",
-                                   p_.throttle.shutdown.value, p_.throttle.starts.value));
+        facility.error(
+            "throttle_temperature",
+            fmt::format(
+                "expected less than {:g} degC, where nodes switch themselves off, found {:g} degC",
+                p_.throttle.shutdown.value, p_.throttle.starts.value));
     }
 }
 

@@ -26,8 +26,7 @@ PriceBook::PriceBook(Section& cost, ValueReader& values, Catalogue& catalogue,
           "quantity or { value, low, high, source }; and what the catalogue has no price for: "
           "STORE_per_server and STORE_per_tb_year in place of STORE_per_usable_tb, for each "
           "storage.system; licence_per_gpu_year, staff_per_year, gpu_hour_rental, "
-          "gpu_hour_reserved, and hardware by "
-          "its own name")) {}
+          "gpu_hour_reserved, and hardware by its own name")) {}
 
 std::optional<std::size_t> PriceBook::known(const std::string& name) const {
     const Price* found = find_named(prices_, name);

@@ -17,10 +17,8 @@ void read_range(Section& section, QuotedPrice& price) {
                  {.bound = Bound::non_negative, .required = true});
     std::optional<Money> low;
     std::optional<Money> high;
-    section.read("low", low, "What it may come down to",
-                 {.bound = Bound::non_negative, .otherwise = "price"});
-    section.read("high", high, "What it may go up to",
-                 {.bound = Bound::non_negative, .otherwise = "price"});
+    section.read("low", low, "What it may come down to", {Bound::non_negative, "price"});
+    section.read("high", high, "What it may go up to", {Bound::non_negative, "price"});
     price.typical = typical.usd;
     price.low = low ? low->usd : typical.usd;
     price.high = high ? high->usd : typical.usd;
@@ -39,7 +37,7 @@ void read_steps(Section& section, Quote& quote) {
         read_range(each, price);
         each.finish();
         if (!from) continue;
-        price.from = static_cast<double>(*from);
+        price.from = real(*from);
         if (price.from <= quote.steps.back().from) {
             each.error("from",
                        fmt::format("volume steps out of order: {} comes after {:g}", *from,
@@ -52,17 +50,15 @@ void read_steps(Section& section, Quote& quote) {
 
 void read_years(Section& section, Quote& quote) {
     bool supported = false;
-    for (Section& each : section.sections(
-             "year",
-             "What each costs to keep in the first year, the second, ...; later as in the "
-             "last that is given")) {
+    for (Section& each : section.sections("year",
+                                          "What each costs to keep in the first year, the second, "
+                                          "...; later as in the last that is given")) {
         std::optional<Money> support;
         std::optional<Money> licence;
         each.read("support", support,
                   "Support, in place of the share of the hardware that others pay",
-                  {.bound = Bound::non_negative, .otherwise = "0 USD"});
-        each.read("licence", licence, "Licences",
-                  {.bound = Bound::non_negative, .otherwise = "0 USD"});
+                  {Bound::non_negative, "0 USD"});
+        each.read("licence", licence, "Licences", {Bound::non_negative, "0 USD"});
         each.finish();
         supported |= support.has_value();
         quote.support.push_back(support ? support->usd : 0);
@@ -88,7 +84,7 @@ Quote read_quote(Section& section) {
     quote.valid_until = read_day(section, "valid_until", "The last one");
     quote.delivery = read_day(section, "delivery", "When what is bought is there");
     section.read("available", quote.available, "How many can be had, and no more",
-                 {.bound = Bound::count, .otherwise = "as many as are wanted"});
+                 {Bound::count, "as many as are wanted"});
     read_steps(section, quote);
     read_years(section, quote);
     section.finish();
@@ -163,7 +159,7 @@ QuoteBook::QuoteBook(Section& top, Section& cost) : cost_(cost) {
     if (cost.describing() || !cost.ok()) return;
     for (std::size_t i = 0; i < all_.size(); ++i) {
         const auto same = [&](const Quote& other) { return other.name == all_[i].name; };
-        if (std::count_if(all_.begin(), all_.begin() + static_cast<std::ptrdiff_t>(i), same) > 0) {
+        if (std::count_if(all_.begin(), all_.begin() + i, same) > 0) {
             sections_[i].error("name", fmt::format("there are two quotes '{}'", all_[i].name));
         }
         asked_.push_back(all_[i].name);
@@ -185,7 +181,7 @@ bool QuoteBook::buyable(const Quote& quote) const {
 }
 
 void QuoteBook::refuse(const Quote& quote) {
-    Section& section = sections_[static_cast<std::size_t>(&quote - all_.data())];
+    Section& section = sections_[&quote - all_.data()];
     const bool over = quote.valid_until && *quote.valid_until < *purchase_;
     section.error(over ? "valid_until" : "valid_from",
                   fmt::format("the quote is {} on the day of purchase, {}",
@@ -260,7 +256,7 @@ void QuoteBook::keep(CostPlan& plan, const Quote& quote, const std::vector<doubl
     double weights = 0;
     const auto years = static_cast<std::size_t>(std::ceil(plan.years));
     for (std::size_t k = 0; k < years; ++k) {
-        const double begun = static_cast<double>(k);
+        const double begun = real(k);
         const double part = std::min(1.0, plan.years - begun);
         const double weight = part * worth_of_year(plan, begun + part);
         paid += weight * by_year[std::min(k, by_year.size() - 1)];
@@ -305,7 +301,7 @@ void QuoteBook::apply(CostPlan& plan, const std::vector<std::string>& set_by_han
             }
             continue;
         }
-        if (quote.available && quantity > static_cast<double>(*quote.available)) {
+        if (quote.available && quantity > real(*quote.available)) {
             sections_[i].error("available",
                                fmt::format("{} can be had at the price {}, and {:g} are needed",
                                            *quote.available, quote.of, quantity),

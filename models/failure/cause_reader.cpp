@@ -7,9 +7,10 @@
 namespace railyard {
 
 void RateKeys::report_count(Section& section) const {
-    section.error("", fmt::format("expected exactly one of {}, rate_per_node, "
-                                  "rate_per_job, mtbf_job; found {}",
-                                  part_, given_));
+    section.error(
+        "",
+        fmt::format("expected exactly one of {}, rate_per_node, rate_per_job, mtbf_job; found {}",
+                    part_, given_));
 }
 
 namespace {
@@ -106,7 +107,7 @@ void CauseReader::check_scheduler() {
 void CauseReader::read_detection() {
     std::optional<Duration> detection;
     section_.read("detection", detection, "Until somebody notices",
-                  {.bound = Bound::non_negative, .otherwise = "detected_by's, or 0 s"});
+                  {Bound::non_negative, "detected_by's, or 0 s"});
     std::string by;
     section_.name("detected_by", by, Catalogue::names("detection"),
                   "a means of detection in the catalogue", "Who notices, and so how soon",
@@ -121,14 +122,13 @@ void CauseReader::read_detection() {
 }
 
 void CauseReader::read_remedy() {
-    section_.choose(
-        "remedy", cause_.remedy, remedy_names,
-        "restart: nothing is broken; reset: the node leaves for reset_time; replace: it goes to "
-        "repair");
+    section_.choose("remedy", cause_.remedy, remedy_names,
+                    "restart: nothing is broken; reset: the node leaves for reset_time; replace: "
+                    "it goes to repair");
     section_.read("reset_time", cause_.reset_time, "How long a reset takes the node out",
-                  {.bound = Bound::non_negative});
+                  {Bound::non_negative});
     section_.read("repair_time", cause_.repair_time, "Mean time that a repair takes the node out",
-                  {.bound = Bound::non_negative});
+                  {Bound::non_negative});
     section_.choose("spare_part", cause_.spare_part, spare_part_names,
                     "With remedy = \"replace\" and [cost]: whose price a repair pays");
     if (!context_.priced) {
@@ -138,7 +138,7 @@ void CauseReader::read_remedy() {
     }
     section_.read("replace_fraction", cause_.replace_fraction,
                   "With remedy = \"replace\": how many need repair; a reset cures the rest",
-                  {.bound = Bound::fraction});
+                  {Bound::fraction});
     check_remedy();
 }
 
@@ -164,28 +164,28 @@ void CauseReader::read_life() {
     section_.read("shape", cause_.life.shape,
                   "Weibull shape of the lives of a part in each node: below 1 infant mortality, "
                   "above 1 wear-out",
-                  {.bound = Bound::positive});
+                  {Bound::positive});
     section_.read("age", cause_.age, "Age of these parts at the campaign's start",
-                  {.bound = Bound::non_negative});
+                  {Bound::non_negative});
 }
 
 void CauseReader::read_domain() {
     section_.choose("domain", cause_.domain, domain_kind_names,
                     "Which nodes fail together: 'railyard list kinds' has a line on each");
     section_.read("rate_per_domain", rate_per_domain_, "Failures per time of one domain",
-                  {.bound = Bound::non_negative});
+                  {Bound::non_negative});
     section_.read("further_domains", cause_.staged.further,
                   "It goes on to so many of the domains that follow, as a rollout does",
-                  {.bound = Bound::non_negative});
+                  {Bound::non_negative});
     section_.read("further_every", cause_.staged.every, "Time from one of these to the next",
-                  {.bound = Bound::non_negative});
+                  {Bound::non_negative});
 }
 
 void CauseReader::read_burst() {
     section_.read("burst", cause_.burst.further, "Further failures that one brings, on average",
-                  {.bound = Bound::non_negative});
+                  {Bound::non_negative});
     section_.read("burst_within", cause_.burst.within, "How long after the first they may come",
-                  {.bound = Bound::non_negative});
+                  {Bound::non_negative});
 }
 
 void CauseReader::read_slow_part() {
@@ -194,12 +194,12 @@ void CauseReader::read_slow_part() {
                   {.otherwise = "none: the job is interrupted"});
     section_.read("speed", spec_.speed,
                   "With slows or network_part: what is left of a sound part's speed",
-                  {.bound = Bound::fraction});
+                  {Bound::fraction});
     section_.read("slowdown", spec_.slowdown,
                   "With slows and job.step.time: what a step takes longer, as a share",
-                  {.bound = Bound::non_negative});
+                  {Bound::non_negative});
     section_.read("lasts", spec_.lasts, "With slows: it ends by itself",
-                  {.bound = Bound::positive, .otherwise = "until it is found"});
+                  {Bound::positive, "until it is found"});
 }
 
 void CauseReader::read_network_part() {
@@ -209,7 +209,7 @@ void CauseReader::read_network_part() {
                   "steps go round them until they are mended",
                   {.otherwise = "none: it strikes nodes"});
     section_.read("rate_per_part", rate_per_part_, "With network_part: failures per time of each",
-                  {.bound = Bound::non_negative});
+                  {Bound::non_negative});
 }
 
 void CauseReader::settle_network_part() {
@@ -311,14 +311,14 @@ FailureKeys read_failure_keys(Section& failures, Catalogue& catalogue) {
                   "have their own)");
     failures.read("rate_scale", keys.rate_scale,
                   "Multiplies the rate of every cause (pumps and stores have their own)",
-                  {.bound = Bound::non_negative});
+                  {Bound::non_negative});
     if (!random) keys.rate_scale = 0;
     failures.read("detection", keys.detection, "Until somebody notices, whatever the cause",
-                  {.bound = Bound::non_negative, .otherwise = "each cause's own"});
+                  {Bound::non_negative, "each cause's own"});
     keys.repair_sigma = catalogue.number("distribution", "repair", "sigma");
     failures.read("repair_sigma", keys.repair_sigma,
                   "Standard deviation of the logarithm of repair times",
-                  {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
+                  {Bound::non_negative, "from the catalogue"});
     constexpr double sigma_max = 5;
     if (keys.repair_sigma > sigma_max) {
         failures.error("repair_sigma",

@@ -21,21 +21,21 @@ class RateKeys {
         for (const char* key : {part, "rate_per_node", "rate_per_job", "mtbf_job"}) {
             given_ += section.has(key);
         }
-        section.read(part, per_part_, part_doc, {.bound = Bound::non_negative});
+        section.read(part, per_part_, part_doc, {Bound::non_negative});
         section.read("rate_per_node", per_node_, "Failures per time of one node",
-                     {.bound = Bound::non_negative});
+                     {Bound::non_negative});
         section.read("rate_per_job", per_job_,
                      "Failures per time of the whole job; of many jobs, of each while it runs",
-                     {.bound = Bound::non_negative});
+                     {Bound::non_negative});
         section.read(
             "mtbf_job", mtbf_,
             "Mean time between failures of the whole job; of many jobs, of each while it runs",
-            {.bound = Bound::positive});
+            {Bound::positive});
     }
     Rate per_node(Section& section, std::int64_t parts, std::int64_t job_nodes) const {
         if (given_ != 1) report_count(section);
-        const double nodes = static_cast<double>(std::max<std::int64_t>(1, job_nodes));
-        if (per_part_) return {per_part_->per_second * static_cast<double>(parts)};
+        const double nodes = real(std::max<std::int64_t>(1, job_nodes));
+        if (per_part_) return {per_part_->per_second * real(parts)};
         if (per_node_) return *per_node_;
         return {per_job().value_or(Rate{}).per_second / nodes};
     }

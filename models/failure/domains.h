@@ -20,9 +20,7 @@ class FailureDomains {
     static FailureDomains runs(std::int64_t nodes, std::int64_t nodes_per_domain);
 
     std::int64_t count() const { return static_cast<std::int64_t>(members_.size()); }
-    std::span<const std::int64_t> nodes(std::int64_t domain) const {
-        return members_[static_cast<std::size_t>(domain)];
-    }
+    std::span<const std::int64_t> nodes(std::int64_t domain) const { return members_[domain]; }
 
   private:
     std::vector<std::vector<std::int64_t>> members_;

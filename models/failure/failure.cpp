@@ -71,12 +71,12 @@ std::vector<FailureCause> read_failure_profile(Catalogue& c, const std::string& 
     }
     // Counts over a known exposure: rates to the last digit, where the printed ones are rounded.
     const std::string aggregate = c.text("failure_profile", profile, "aggregate");
-    const double gpus = static_cast<double>(c.integer("aggregate", aggregate, "gpus"));
+    const double gpus = real(c.integer("aggregate", aggregate, "gpus"));
     const double observed = seconds(c.time("aggregate", aggregate, "observation_time"));
     for (const Value& name : causes->items) {
         FailureCause cause = read_failure_cause(c, name.text);
         cause.rate_per_node.per_second = c.number("failure", name.text, "events") / observed /
-                                         gpus * static_cast<double>(gpus_per_node) * factor;
+                                         gpus * real(gpus_per_node) * factor;
         out.push_back(cause);
     }
     return out;
@@ -129,7 +129,7 @@ FailureSource::FailureSource(CampaignEngine& engine, Target& target, std::size_t
       burst_(cause.burst),
       cause_(cause_index),
       slots_(slots),
-      rate_{cause.rate_per_node.per_second * static_cast<double>(slots) * worst_multiplier} {}
+      rate_{cause.rate_per_node.per_second * real(slots) * worst_multiplier} {}
 
 void FailureSource::start() {
     schedule_next();

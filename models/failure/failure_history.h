@@ -23,7 +23,7 @@ class FailureHistory {
     // True when this is the k-th within the window; the count then begins anew.
     bool too_many(std::int64_t node, Instant now) {
         if (spec_.failures == 0) return false;
-        std::deque<Instant>& recent = failures_[static_cast<std::size_t>(node)];
+        std::deque<Instant>& recent = failures_[node];
         recent.push_back(now);
         while (now - recent.front() > spec_.within) recent.pop_front();
         if (static_cast<std::int64_t>(recent.size()) < spec_.failures) return false;

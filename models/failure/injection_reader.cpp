@@ -13,10 +13,9 @@ InjectionSpec read_injection(Section& section, const std::vector<std::string>& c
                  {.otherwise = "part, or from and to, say what"});
     section.read("node", spec.unit,
                  "Which node, counted from 0; of a cause with a domain, which of these",
-                 {.bound = Bound::non_negative});
+                 {Bound::non_negative});
     section.read("duration", spec.duration, "How long what it takes is out of service",
-                 {.bound = Bound::non_negative,
-                  .otherwise = "the cause's reset or repair; of a part for ever"});
+                 {Bound::non_negative, "the cause's reset or repair; of a part for ever"});
     section.read("part", spec.part,
                  "Instead of a cause: a switch, NIC or plane of the compute network, spine-0",
                  {.otherwise = "cause, or from and to, say what"});
@@ -24,7 +23,7 @@ InjectionSpec read_injection(Section& section, const std::vector<std::string>& c
                  {.otherwise = "cause or part say what"});
     section.read("to", spec.to, "Its other end", {.otherwise = "cause or part say what"});
     section.read("speed", spec.speed, "What is left of such a part's rate; 0: it is dead",
-                 {.bound = Bound::fraction});
+                 {Bound::fraction});
     if (section.has("speed") && !spec.names_part() && !section.describing()) {
         section.error("speed", "has no meaning without part, or from and to");
     }

@@ -70,7 +70,7 @@ void NodeFaults::strike_domain(const Strike& strike, std::int64_t waves_left) {
     }
     const std::span<const std::int64_t> members = nodes_of(outages_[number]);
     if (takes_nodes(strike)) {
-        for (const std::int64_t node : members) ++outages_on_[static_cast<std::size_t>(node)];
+        for (const std::int64_t node : members) ++outages_on_[node];
     }
     std::vector<std::size_t> broken;
     for (const std::int64_t member : members) {

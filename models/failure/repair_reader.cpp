@@ -7,20 +7,20 @@ namespace {
 void read_shop(Section& failures, RepairShopSpec& shop) {
     Section repair = failures.section("repair");
     repair.read("crews", shop.crews, "Repairs that are under way at once",
-                {.bound = Bound::count, .otherwise = "as many as there are broken nodes"});
+                {Bound::count, "as many as there are broken nodes"});
     repair.read("parts", shop.parts, "Spare parts in stock at the start; each repair takes one",
-                {.bound = Bound::non_negative, .otherwise = "there is always one"});
+                {Bound::non_negative, "there is always one"});
     repair.read("lead_time", shop.lead_time,
                 "Who asks for a part has another ordered, which comes so much later",
-                {.bound = Bound::non_negative});
+                {Bound::non_negative});
     repair.read("fails_again", shop.fails_again, "Share of repairs that leave the fault in",
-                {.bound = Bound::fraction});
+                {Bound::fraction});
     repair.read("burn_in", shop.burn_in, "How long a repaired node is tried before it goes back",
-                {.bound = Bound::non_negative});
+                {Bound::non_negative});
     repair.read("burn_in_finds", shop.burn_in_finds,
                 "Share of the remaining faults that burn-in finds; the others stop the job that "
                 "gets the node",
-                {.bound = Bound::fraction});
+                {Bound::fraction});
     repair.finish();
     if (repair.describing()) return;
     if (!shop.parts) {
@@ -41,12 +41,11 @@ void read_quarantine(Section& failures, QuarantineSpec& spec) {
     Section quarantine = failures.section("quarantine");
     quarantine.read("failures", spec.failures,
                     "A node that has failed so often within the time below is locked out",
-                    {.bound = Bound::count, .otherwise = "none is"});
-    quarantine.read("within", spec.within, "The time in which these count",
-                    {.bound = Bound::positive});
+                    {Bound::count, "none is"});
+    quarantine.read("within", spec.within, "The time in which these count", {Bound::positive});
     quarantine.read("inspection", spec.inspection,
                     "After this it is back, a good node; without it, it never is",
-                    {.bound = Bound::positive, .otherwise = "it never comes back"});
+                    {Bound::positive, "it never comes back"});
     quarantine.finish();
     if (quarantine.describing()) return;
     if (quarantine.has("failures") != quarantine.has("within")) {
@@ -59,15 +58,15 @@ void read_quarantine(Section& failures, QuarantineSpec& spec) {
 void read_search(Section& failures, SearchSpec& spec, const WhatFails& what) {
     Section search = failures.section("search");
     search.read("check_every", spec.check_every, "Time between health checks of all nodes",
-                {.bound = Bound::positive, .otherwise = "there are none"});
+                {Bound::positive, "there are none"});
     search.read("check_finds", spec.check_finds, "Share of the slow parts that one check finds",
-                {.bound = Bound::fraction});
+                {Bound::fraction});
     search.read("compare_after", spec.compare,
                 "How long a slow rank shows before a comparison of ranks finds it",
-                {.bound = Bound::positive, .otherwise = "nobody compares"});
+                {Bound::positive, "nobody compares"});
     search.read("compare_above", spec.compare_above,
                 "The comparison sees what slows a step by at least this share",
-                {.bound = Bound::non_negative});
+                {Bound::non_negative});
     search.finish();
     if (search.describing()) return;
     if (spec.check_every == Duration{}) {
@@ -88,13 +87,11 @@ void read_search(Section& failures, SearchSpec& spec, const WhatFails& what) {
 
 void read_lemons(Section& failures, LemonNodes& lemons) {
     Section lemon = failures.section("lemon");
-    lemon.read("fraction", lemons.fraction, "Nodes that fail more often",
-               {.bound = Bound::fraction});
+    lemon.read("fraction", lemons.fraction, "Nodes that fail more often", {Bound::fraction});
     lemon.read("rate_multiplier", lemons.rate_multiplier, "How much more often",
-               {.bound = Bound::at_least_one});
+               {Bound::at_least_one});
     lemon.read("cured_by_repair", lemons.cured_by_repair,
-               "Probability that a repair makes it a node like the others",
-               {.bound = Bound::fraction});
+               "Probability that a repair makes it a node like the others", {Bound::fraction});
     lemon.finish();
     if (lemon.has("rate_multiplier") && lemons.fraction == 0) {
         lemon.warning("rate_multiplier", "has no effect without failures.lemon.fraction");
@@ -108,10 +105,10 @@ void read_lemons(Section& failures, LemonNodes& lemons) {
 
 RepairSpec read_repair(Section& failures, const WhatFails& what) {
     RepairSpec spec;
-    failures.read("misdiagnosis", spec.misdiagnosis,
-                  "Share of diagnoses that blame another node: the job starts again and meets the "
-                  "broken one",
-                  {.bound = Bound::fraction});
+    failures.read(
+        "misdiagnosis", spec.misdiagnosis,
+        "Share of diagnoses that blame another node: the job starts again and meets the broken one",
+        {Bound::fraction});
     if (spec.misdiagnosis >= 1) {
         failures.error("misdiagnosis", "expected less than 1: somebody must find the node");
         spec.misdiagnosis = 0;

@@ -10,18 +10,17 @@ StormSpec read_storm(Section& section, Catalogue& catalogue, const StormContext&
     const RateKeys rate(section, "rate_per_nic",
                         "Storms per time of one NIC of the compute network");
     section.read("duration", storm.duration, "How long the NIC pauses",
-                 {.bound = Bound::positive, .otherwise = "until its node is reset"});
+                 {Bound::positive, "until its node is reset"});
     section.read("nic", storm.nic, "The NIC of the window that stands for all storms");
     std::optional<Duration> found_after;
     std::optional<Duration> reset_time;
-    section.read(
-        "found_after", found_after,
-        "From the job's error until somebody finds the NIC that pauses, if no watchdog has "
-        "and the storm is not over before",
-        {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
+    section.read("found_after", found_after,
+                 "From the job's error until somebody finds the NIC that pauses, if no watchdog "
+                 "has and the storm is not over before",
+                 {Bound::non_negative, "from the catalogue"});
     section.read("reset_time", reset_time,
                  "How long its node is out after a storm that ended the job",
-                 {.bound = Bound::non_negative, .otherwise = "a reboot's, from the catalogue"});
+                 {Bound::non_negative, "a reboot's, from the catalogue"});
     section.finish();
     if (section.describing()) return storm;
     cause.rate_per_node = rate.per_node(section, context.nics_per_node, context.job_nodes);

@@ -128,7 +128,7 @@ Gpu read_gpu(Catalogue& c, const std::string& name) {
     g.sms = c.integer("gpu", name, "sms");
     g.hbm_capacity = c.data("gpu", name, "hbm_capacity");
     const double usable = c.number("gpu", name, "usable_ratio", 1);
-    g.usable_memory = Bytes::of(std::llround(usable * static_cast<double>(g.hbm_capacity.count())));
+    g.usable_memory = Bytes::of(std::llround(usable * real(g.hbm_capacity.count())));
     g.hbm_bandwidth = c.bandwidth("gpu", name, "hbm_bandwidth");
     g.hbm_efficiency = c.has("gpu", name, "hbm_efficiency")
                            ? c.number("gpu", name, "hbm_efficiency")
@@ -136,7 +136,7 @@ Gpu read_gpu(Catalogue& c, const std::string& name) {
     g.nvlink_bandwidth = c.bandwidth("gpu", name, "nvlink_bandwidth");
     g.nccl_nvlink_bandwidth = c.has("gpu", name, "nccl_nvlink_bandwidth_per_link")
                                   ? c.bandwidth("gpu", name, "nccl_nvlink_bandwidth_per_link") *
-                                        static_cast<double>(c.integer("gpu", name, "nvlink_links"))
+                                        real(c.integer("gpu", name, "nvlink_links"))
                                   : g.nvlink_bandwidth;
     const bool readable = g.nvlink_bandwidth > Bandwidth::bits_per_second(1);
     if (readable && g.nccl_nvlink_bandwidth > g.nvlink_bandwidth) {
@@ -222,7 +222,7 @@ double pcie_ring_bytes_per_s(const Node& node, std::int64_t gpus) {
     // A switch's link has one hop of the ring each way. With access control neighbours on one switch meet at
     // the root complex, too: then it has as many as the switch has GPUs.
     const std::int64_t of_switch = std::max<std::int64_t>(1, std::min(gpus, p.gpus_per_switch));
-    double hops = p.acs ? static_cast<double>(of_switch) : 1;
+    double hops = p.acs ? real(of_switch) : 1;
     if (p.peer_to_peer && !one_switch) hops += 1 / p.root_complex_share - 1;
     double ring = p.link_bytes_per_s / hops;
     if (!one_socket) ring = std::min(ring, p.socket_bytes_per_s);
@@ -239,12 +239,11 @@ void remove_nvlink(Node& node) {
 
 Bandwidth nic_bandwidth_under_load(const Node& node) {
     const Pcie& p = node.pcie;
-    const double nics_per_gpu = static_cast<double>(node.nics) / static_cast<double>(node.gpus);
+    const double nics_per_gpu = real(node.nics) / real(node.gpus);
     double limit = p.link_bytes_per_s / nics_per_gpu;  // several GPUs may feed one NIC
     if (p.acs || !p.peer_to_peer) {
         // What a NIC sends and what it receives both go up to the root complex and down again.
-        const double nics_per_switch =
-            std::max(1.0, nics_per_gpu * static_cast<double>(p.gpus_per_switch));
+        const double nics_per_switch = std::max(1.0, nics_per_gpu * real(p.gpus_per_switch));
         limit = std::min(limit, p.link_bytes_per_s / (2 * nics_per_switch));
     }
     if (!p.peer_to_peer) limit = std::min(limit, p.bounce_bytes_per_s / nics_per_gpu);
@@ -256,8 +255,7 @@ namespace {
 // The GPUs of a switch share its one link to the root complex.
 Bandwidth root_complex_links(const Node& node) {
     const Pcie& p = node.pcie;
-    const double links = static_cast<double>(node.gpus) /
-                         static_cast<double>(std::max<std::int64_t>(1, p.gpus_per_switch));
+    const double links = real(node.gpus) / real(std::max<std::int64_t>(1, p.gpus_per_switch));
     return Bandwidth::bits_per_second(std::llround(8 * p.link_bytes_per_s * std::max(1.0, links)));
 }
 
@@ -266,12 +264,11 @@ Bandwidth root_complex_links(const Node& node) {
 Bandwidth peer_storage_path(const Node& node) {
     if (node.pcie.acs) return root_complex_links(node);
     return Bandwidth::bits_per_second(
-        std::llround(8 * node.pcie.link_bytes_per_s * static_cast<double>(node.gpus)));
+        std::llround(8 * node.pcie.link_bytes_per_s * real(node.gpus)));
 }
 
 Bandwidth host_storage_path(const Node& node, Bandwidth host) {
-    return std::min(root_complex_links(node),
-                    host * (0.5 * static_cast<double>(node.pcie.sockets)));
+    return std::min(root_complex_links(node), host * (0.5 * real(node.pcie.sockets)));
 }
 
 Node with_faults(Node node, const std::vector<PartFault>& faults) {
@@ -312,7 +309,7 @@ double gemm_seconds(const Gpu& gpu, const Gemm& g) {
     const double bytes_per_element = element_bytes(g.precision);
     const double padded = std::ceil(g.m / edge) * edge * std::ceil(g.n / edge) * edge;
     const double tiles = g.groups * padded / smallest_tile;
-    const double fill = std::min(1.0, tiles / static_cast<double>(gpu.sms));
+    const double fill = std::min(1.0, tiles / real(gpu.sms));
     const bool grouped = g.groups > 1 && g.precision == Precision::bf16;
     const double rate =
         gpu.sustained_flops(g.precision) * fill * (grouped ? gpu.grouped_efficiency : 1);

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <vector>
 
 namespace railyard {
 
@@ -18,9 +17,7 @@ struct RequestPart {
 
 std::vector<RequestPart> demands(const GpuRequest& request, const GpuAttributes& gpus) {
     std::vector<RequestPart> out;
-    if (!request.kind.empty()) {
-        out.push_back({gpus.kind == request.kind, request.kind, gpus.kind});
-    }
+    if (!request.kind.empty()) out.push_back({gpus.kind == request.kind, request.kind, gpus.kind});
     if (!request.slice.empty()) {
         const bool has = std::ranges::find(gpus.slices, request.slice) != gpus.slices.end();
         out.push_back({has, fmt::format("a slice {}", request.slice),

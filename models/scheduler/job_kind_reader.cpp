@@ -49,25 +49,23 @@ JobKindKeys JobKindReader::read() {
     read_stream(keys.source);
     section_.read("checkpoint_interval", kind.checkpoint_interval,
                   "Work from one checkpoint to the next",
-                  {.bound = Bound::positive, .otherwise = "nothing is saved: an end loses all"});
+                  {Bound::positive, "nothing is saved: an end loses all"});
     section_.read("checkpoint_stall", kind.checkpoint_stall, "How long each stops the job",
-                  {.bound = Bound::non_negative});
+                  {Bound::non_negative});
     section_.read(
         "checkpoint_size", keys.checkpoint_size,
         "Bytes of each save, written to and read back from [storage], which all jobs share",
-        {.bound = Bound::positive,
-         .otherwise = "saves and restores take checkpoint_stall and restore"});
-    section_.read(
-        "restart", kind.restart,
-        "Each start: launch, imports, communicators. A table [jobs.kind.recovery], an empty "
-        "one, too, says it instead, by the catalogue where it is silent",
-        {.bound = Bound::non_negative});
+        {Bound::positive, "saves and restores take checkpoint_stall and restore"});
+    section_.read("restart", kind.restart,
+                  "Each start: launch, imports, communicators. A table [jobs.kind.recovery], an "
+                  "empty one, too, says it instead, by the catalogue where it is silent",
+                  {Bound::non_negative});
     section_.read("restore", kind.restore, "Each start with a saved state: reading it back",
-                  {.bound = Bound::non_negative});
+                  {Bound::non_negative});
     section_.read(
         "own_failure_rate_per_gpu", kind.own_failure_rate_per_gpu,
         "Failures of a job per running time of each of its GPUs that no node is to blame for",
-        {.bound = Bound::non_negative});
+        {Bound::non_negative});
     section_.read("requeue", kind.requeue,
                   "It waits again when it fails or its nodes do (JobRequeue)");
     section_.read("resubmit", kind.resubmit, "It is submitted again when its time limit ends it");
@@ -76,7 +74,7 @@ JobKindKeys JobKindReader::read() {
                          "limit, limit_factor, or the partition's limit_max or limit_default");
     }
     section_.read("restarts_max", kind.restarts_max, "After so many it is given up",
-                  {.bound = Bound::non_negative});
+                  {Bound::non_negative});
     read_requires(kind);
     return keys;
 }
@@ -112,13 +110,13 @@ void JobKindReader::read_queue(WorldJob& job) {
 void JobKindReader::read_arrivals(JobSource& source) {
     Duration at{};
     section_.read("at", at, "When the first is submitted; of a stream, when it begins",
-                  {.bound = Bound::non_negative});
+                  {Bound::non_negative});
     source.like.submit = Instant(at);
     section_.read("rate", source.rate, "How often one is submitted, at random",
-                  {.bound = Bound::non_negative, .otherwise = "all at once"});
+                  {Bound::non_negative, "all at once"});
     source.count = source.rate.per_second > 0 ? jobs_max : 1;
     section_.read("count", source.count, "How many at most",
-                  {.bound = Bound::non_negative, .otherwise = "1; of a stream any number"});
+                  {Bound::non_negative, "1; of a stream any number"});
     if (source.count > jobs_max) {
         section_.error("count",
                        fmt::format("expected at most {}, found {}", jobs_max, source.count));
@@ -127,7 +125,7 @@ void JobKindReader::read_arrivals(JobSource& source) {
 }
 
 void JobKindReader::read_sizes(JobSource& source) {
-    section_.read("gpus", source.like.gpus, "GPUs of each", {.bound = Bound::count});
+    section_.read("gpus", source.like.gpus, "GPUs of each", {Bound::count});
     for (Section& size : section_.sections("size", "One of several sizes, instead of gpus")) {
         JobSource::Size one;
         size.read("gpus", one.gpus, "GPUs", {.bound = Bound::count, .required = true});
@@ -147,10 +145,10 @@ void JobKindReader::read_work(JobSource& source) {
     section_.read("work", source.mean,
                   "Productive time of each, on average; without a model, at full clocks: a power "
                   "cap makes it longer",
-                  {.bound = Bound::positive});
+                  {Bound::positive});
     source.median = source.mean;
     section_.read("work_median", source.median, "Half of them take less: a log-normal distribution",
-                  {.bound = Bound::positive, .otherwise = "work: all are alike"});
+                  {Bound::positive, "work: all are alike"});
     if (source.median > source.mean) {
         section_.error("work_median",
                        "expected no more than work, the mean of a log-normal distribution");
@@ -165,12 +163,12 @@ void JobKindReader::read_stream(JobSource& source) {
     read_sizes(source);
     job.gpus_per_pod = 0;
     section_.read("gpus_per_pod", job.gpus_per_pod, "GPUs of a job on each of its nodes",
-                  {.bound = Bound::count, .otherwise = "all of a node"});
+                  {Bound::count, "all of a node"});
     read_work(source);
     section_.read("limit", job.limit, "Time limit of each run",
-                  {.bound = Bound::positive, .otherwise = "the partition's"});
+                  {Bound::positive, "the partition's"});
     section_.read("limit_factor", source.limit_factor, "Time limit in proportion to the work",
-                  {.bound = Bound::positive, .otherwise = "limit"});
+                  {Bound::positive, "limit"});
     read_as_of_one(source);
     if (section_.has("limit") && section_.has("limit_factor")) {
         section_.error("limit_factor", "has no effect beside limit");
@@ -179,12 +177,12 @@ void JobKindReader::read_stream(JobSource& source) {
     section_.no_effect(unless_under({"slurm"}, spec_));
     std::int64_t switches = job.switches_max;
     section_.read("switches", switches, "Leaves that it wants to be on at most (--switches)",
-                  {.bound = Bound::positive, .otherwise = "any number"});
+                  {Bound::positive, "any number"});
     constexpr std::int64_t any_number = std::numeric_limits<std::int32_t>::max();
     job.switches_max = static_cast<std::int32_t>(std::min(switches, any_number));
     job.switches_wait = spec_.slurm.switches_wait_max;
     section_.read("switches_wait", job.switches_wait, "How long it waits for that",
-                  {.bound = Bound::non_negative, .otherwise = "scheduler.switches_wait_max"});
+                  {Bound::non_negative, "scheduler.switches_wait_max"});
     section_.no_effect("");
     constexpr const char* own[] = {"at",    "rate", "count",       "stream", "gpus", "size",
                                    "nodes", "work", "work_median", "length", "steps"};
@@ -200,12 +198,11 @@ void JobKindReader::read_stream(JobSource& source) {
 void JobKindReader::read_as_of_one(JobSource& source) {
     std::optional<std::int64_t> nodes;
     std::optional<Duration> length;
-    section_.read("nodes", nodes, "Whole nodes of each, as of a [job]",
-                  {.bound = Bound::count, .otherwise = "gpus"});
+    section_.read("nodes", nodes, "Whole nodes of each, as of a [job]", {Bound::count, "gpus"});
     section_.read("length", length,
                   "Training time of each, as of a [job]: under a power cap the time that its "
                   "slower steps take",
-                  {.bound = Bound::positive, .otherwise = "work"});
+                  {Bound::positive, "work"});
     if (section_.has("nodes")) {
         refuse_keys(section_, {"gpus", "size", "gpus_per_pod", "stream"},
                     "has no effect beside nodes");
@@ -255,13 +252,12 @@ void JobKindReader::read_requires(WorldJobKind& kind) {
                 "Which GPUs", {.otherwise = "any"});
     read_slice_request(wanted, section_, spec_, request);
     wanted.read("gpu_memory", request.memory, "Memory of each GPU at least",
-                {.bound = Bound::positive, .otherwise = "any"});
+                {Bound::positive, "any"});
     wanted.read("nvlink_domain", request.nvlink_domain,
                 "GPUs that reach each other over NVLink at least",
-                {.bound = Bound::positive, .otherwise = "any, or none"});
+                {Bound::positive, "any, or none"});
     std::optional<double> capability;
-    wanted.read("compute_capability", capability, "CUDA's, at least",
-                {.bound = Bound::positive, .otherwise = "any"});
+    wanted.read("compute_capability", capability, "CUDA's, at least", {Bound::positive, "any"});
     wanted.finish();
     if (capability) request.compute_capability10 = std::llround(10 * std::min(*capability, 1000.0));
     const auto known = std::ranges::find(spec_.requests, request);
@@ -340,9 +336,9 @@ TraceJobs::Indices TraceJobs::find(const Indices& name_of, const std::vector<std
     const std::string& name = names[name_of[*first]];
     jobs_.warning(
         "trace",
-        fmt::format("{} of {} jobs have a {}, the first '{}' in {}:{}: they are taken "
-                    "for ones of '{}'",
-                    count, out.size(), what, name, path_, trace_.lines[*first], known[otherwise]),
+        fmt::format(
+            "{} of {} jobs have a {}, the first '{}' in {}:{}: they are taken for ones of '{}'",
+            count, out.size(), what, name, path_, trace_.lines[*first], known[otherwise]),
         suggest(name, known));
     return out;
 }
@@ -422,13 +418,11 @@ JobKindKeys read_job_kind(Section& section, Catalogue& catalogue, std::int64_t g
 
 std::vector<WorldJob> read_trace_jobs(Section& jobs, std::span<JobSource> sources,
                                       const std::set<std::string>& of_one_size, WorldSpec& spec) {
-    const std::string path =
-        jobs.file("trace",
-                  "A file of jobs: CSV, sacct -P, or the Standard Workload Format; its folder is "
-                  "the scenario's");
+    const std::string path = jobs.file("trace",
+                                       "A file of jobs: CSV, sacct -P, or the Standard Workload "
+                                       "Format; its folder is the scenario's");
     TraceReading reading;
-    jobs.read("time_unit", reading.time_unit, "Unit of the times in a CSV",
-              {.bound = Bound::positive});
+    jobs.read("time_unit", reading.time_unit, "Unit of the times in a CSV", {Bound::positive});
     jobs.read("skip_bad", reading.skip_bad, "Malformed lines are left out");
     std::string name;
     jobs.name("trace_kind", name, own_names(jobs, names_of(spec.kinds)), "a [[jobs.kind]]",

@@ -53,9 +53,7 @@ void JobSizes::settle(JobIndex index) {
     j.work.set_replicas(it.smaller != nullptr ? it.smaller->replicas : j.kind.replicas);
     it.used.clear();
     if (it.smaller == nullptr) return;
-    for (std::int64_t i = 0; i < it.smaller->nodes; ++i) {
-        it.used.push_back(sound[static_cast<std::size_t>(i)]);
-    }
+    for (std::int64_t i = 0; i < it.smaller->nodes; ++i) it.used.push_back(sound[i]);
     if (before == nullptr || it.smaller->nodes < before->nodes) ++outcome_.shrinks;
 }
 

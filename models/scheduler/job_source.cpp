@@ -114,9 +114,7 @@ WorldJobs draw_jobs(const WorldSpec& spec, std::span<const JobSource> sources,
     std::int64_t id = 0;
     for (WorldJob& job : out.jobs) {
         job.id = ++id;
-        if (job.gpus_per_pod == 0) {
-            job.gpus_per_pod = spec.gpus_of_pool_node(spec.pool(job));
-        }
+        if (job.gpus_per_pod == 0) job.gpus_per_pod = spec.gpus_of_pool_node(spec.pool(job));
         job.gpus_per_pod = std::min(job.gpus_per_pod, job.gpus);
     }
     return out;

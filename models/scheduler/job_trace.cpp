@@ -267,8 +267,7 @@ std::vector<std::string> JobTrace::warnings() const {
     if (still_running > 0) {
         out.push_back(
             fmt::format("{} of {} jobs still ran when the trace was written: how long they take is "
-                        "not known, and they "
-                        "are left out",
+                        "not known, and they are left out",
                         still_running, still_running + std::ssize(jobs)));
     }
     if (!ends_told) {

@@ -15,22 +15,20 @@ void read_kubernetes(Section& scheduler, const WorldSpec& spec, KubeSpec& kube) 
     Section section = scheduler.section("kubernetes");
     section.read("not_ready_after", kube.not_ready_after,
                  "How long a node may be silent until it is NotReady (node-monitor-grace-period)",
-                 {.bound = Bound::positive});
+                 {Bound::positive});
     section.read("evict_after", kube.evict_after,
                  "From then until its pods are evicted (tolerationSeconds of unreachable)",
-                 {.bound = Bound::non_negative});
+                 {Bound::non_negative});
     section.no_effect(unless_under({"kubernetes", "kueue"}, spec));  // who retries single pods
     section.read("retry_backoff", kube.retry_backoff,
                  "From a pod's first failure to the pod that takes its place; doubles each time",
-                 {.bound = Bound::non_negative});
-    section.read("retry_backoff_max", kube.retry_backoff_max, "At most",
-                 {.bound = Bound::non_negative});
+                 {Bound::non_negative});
+    section.read("retry_backoff_max", kube.retry_backoff_max, "At most", {Bound::non_negative});
     section.read("backoff_limit", kube.backoff_limit,
-                 "Failures of a job's pods that it outlives (backoffLimit)",
-                 {.bound = Bound::non_negative});
+                 "Failures of a job's pods that it outlives (backoffLimit)", {Bound::non_negative});
     section.read("pod_interval", kube.pod_interval,
                  "From one pod of a job to the next, as they are made (kube-api-qps 20)",
-                 {.bound = Bound::non_negative});
+                 {Bound::non_negative});
     section.no_effect("");
     section.choose("scoring", kube.scoring, {"least_allocated", "most_allocated"},
                    "Pods go to the emptiest node, or to the fullest that has room");
@@ -40,10 +38,10 @@ void read_kubernetes(Section& scheduler, const WorldSpec& spec, KubeSpec& kube) 
 void read_volcano(Section& scheduler, VolcanoSpec& volcano) {
     Section section = scheduler.section("volcano");
     section.read("period", volcano.period, "From one look at the queues to the next",
-                 {.bound = Bound::positive});
+                 {Bound::positive});
     section.read("overcommit_percent", volcano.overcommit_percent,
                  "How much is let in, running or not, of what there is (overcommit-factor)",
-                 {.bound = Bound::count});
+                 {Bound::count});
     section.read("preempt", volcano.preempt,
                  "Jobs of lower priority make room in their queue (an action that Volcano as it is "
                  "installed does not take)");
@@ -54,26 +52,24 @@ void read_volcano(Section& scheduler, VolcanoSpec& volcano) {
 
 void read_kueue(Section& scheduler, KueueSpec& kueue) {
     Section section = scheduler.section("kueue");
-    section.read(
-        "wait_for_pods_ready", kueue.wait_for_pods_ready,
-        "A workload whose pods don't all run in time is evicted (waitForPodsReady: off in Kueue "
-        "as it is installed)");
+    section.read("wait_for_pods_ready", kueue.wait_for_pods_ready,
+                 "A workload whose pods don't all run in time is evicted (waitForPodsReady: off in "
+                 "Kueue as it is installed)");
     section.read("block_admission", kueue.block_admission,
                  "Nobody is admitted while pods of one that is admitted do not run");
     section.read("ready_timeout", kueue.ready_timeout, "From its admission (timeout)",
-                 {.bound = Bound::positive});
+                 {Bound::positive});
     section.read("recovery_timeout", kueue.recovery_timeout, "From the loss of a pod",
-                 {.bound = Bound::positive});
+                 {Bound::positive});
     section.read("requeue_backoff", kueue.requeue_backoff,
                  "From its eviction until it waits again; doubles each time",
-                 {.bound = Bound::non_negative});
+                 {Bound::non_negative});
     section.read("requeue_backoff_max", kueue.requeue_backoff_max, "At most",
-                 {.bound = Bound::non_negative});
+                 {Bound::non_negative});
     section.choose("reclaim_within_cohort", kueue.reclaim_within_cohort,
                    {"never", "lower_priority", "any"},
                    "Which workloads that have borrowed are evicted when the owner needs its quota "
-                   "(Kueue's own "
-                   "default is never)");
+                   "(Kueue's own default is never)");
     section.choose("within_queue", kueue.within_queue, {"never", "lower_priority"},
                    "Which workloads of the same queue make room (Kueue's own default is never)");
     section.finish();
@@ -114,7 +110,7 @@ void read_quota(Section& section, const WorldSpec& spec, KubeQueue& queue) {
                  {.bound = Bound::non_negative, .required = true});
         one.read("borrowing_limit", quota.borrowing_limit,
                  "How many more it may have of its cohort's",
-                 {.bound = Bound::non_negative, .otherwise = "as many as the others leave"});
+                 {Bound::non_negative, "as many as the others leave"});
         one.finish();
         if (quota.borrowing_limit && queue.cohort.empty() && spec.scheduler == "kueue") {
             one.error("borrowing_limit", "the queue has no cohort to borrow from");
@@ -152,9 +148,9 @@ KubeQueue read_queue(Section& section, const WorldSpec& spec) {
     section.no_effect(unless_under({"volcano"}, spec));
     section.read("weight", queue.weight,
                  "Volcano: its part of the cluster, in proportion to the others'",
-                 {.bound = Bound::non_negative});
+                 {Bound::non_negative});
     section.read("capability", queue.capability, "Volcano: GPUs of all its jobs at most",
-                 {.bound = Bound::positive, .otherwise = "any number"});
+                 {Bound::positive, "any number"});
     section.read("reclaimable", queue.reclaimable,
                  "Volcano: others take back what it has beyond its part");
     section.no_effect(unless_under({"kueue"}, spec));
@@ -232,7 +228,7 @@ void read_kube_jobs(Section& section, const WorldSpec& spec, WorldJobKind& kind,
     section.no_effect(unless_under({"volcano"}, spec));
     section.read("min_member", kube.min_member,
                  "Volcano: pods that get their GPUs together or not at all (minMember)",
-                 {.bound = Bound::positive, .otherwise = "all of them"});
+                 {Bound::positive, "all of them"});
     section.no_effect(unless_under({"kueue"}, spec));
     section.choose("topology", kube.topology, {"none", "unconstrained", "preferred", "required"},
                    "Kueue: whether the pods are to be in one domain of topology_level");
@@ -243,7 +239,7 @@ void read_kube_jobs(Section& section, const WorldSpec& spec, WorldJobKind& kind,
     section.read("shrink_after", kind.shrink_after,
                  "With recovery.policy = \"shrink\": how long it waits for another node before it "
                  "goes on without one (torchrun's last_call_timeout)",
-                 {.bound = Bound::non_negative});
+                 {Bound::non_negative});
     section.no_effect("");
     if (unused.empty() && kind.smaller.empty()) {
         warn_of_keys(section, {"shrink_after"},

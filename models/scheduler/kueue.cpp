@@ -141,8 +141,7 @@ std::optional<std::string> Kueue::never(JobIndex index) const {
             spec_.queues[job.queue].name, most);
     }
     return fmt::format(
-        "wants {} GPUs of one flavour where its topology request says; there are "
-        "never so many",
+        "wants {} GPUs of one flavour where its topology request says; there are never so many",
         job.gpus);
 }
 
@@ -502,10 +501,10 @@ std::vector<JobIndex> Kueue::victims(JobIndex index, std::uint32_t flavor) {
     for (std::size_t i = out.size() - 1; i-- > 0;) {
         const JobIndex victim = out[i];
         stay(victim, 1);
-        out.erase(out.begin() + static_cast<std::ptrdiff_t>(i));
+        out.erase(out.begin() + i);
         if (enough()) continue;
         stay(victim, -1);
-        out.insert(out.begin() + static_cast<std::ptrdiff_t>(i), victim);
+        out.insert(out.begin() + i, victim);
     }
     for (const JobIndex victim : out) stay(victim, 1);
     return out;

@@ -11,8 +11,7 @@ KueueQuotas::KueueQuotas(const WorldSpec& spec, const WorldCluster& cluster)
     for (const KubeQueue& queue : queues_) {
         std::vector<KueueQuota> quota(cluster.devices() * flavors_);
         const auto give = [&](std::size_t device, const std::vector<KueueQuota>& by_flavor) {
-            std::copy(by_flavor.begin(), by_flavor.end(),
-                      quota.begin() + static_cast<std::ptrdiff_t>(index({0, device})));
+            std::copy(by_flavor.begin(), by_flavor.end(), quota.begin() + index({0, device}));
         };
         give(0, queue.quota);
         for (const SliceQuota& of : queue.slices) {

@@ -97,7 +97,7 @@ class BestNodes {
             has_ = has;
             known_.assign(static_cast<std::size_t>(has) + 1, nullptr);
         }
-        Alike*& known = known_[static_cast<std::size_t>(free_then)];
+        Alike*& known = known_[free_then];
         if (known == nullptr) {
             const std::int64_t score = pod_score(has, free_then, scoring_);
             known = &by_score_.try_emplace(score, Alike{NodeSet(nodes_)}).first->second;
@@ -157,9 +157,7 @@ std::optional<std::string> never_on_nodes(const WorldView& world, JobIndex index
     const std::uint32_t pool = world.spec().pool(job);
     if (auto why = world.spec().why_empty(pool)) return why;
     const std::size_t device = cluster.device_of(pool);
-    if (device != 0 && job.gpus > 1) {
-        return fmt::format("wants {} slices; a job has one", job.gpus);
-    }
+    if (device != 0 && job.gpus > 1) return fmt::format("wants {} slices; a job has one", job.gpus);
     const NodeSet& members = cluster.members(pool);
     const FreeGpus empty = all_gpus(cluster, device);
     std::int64_t largest = 0;

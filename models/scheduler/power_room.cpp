@@ -14,7 +14,7 @@ std::int64_t PowerRoom::need(JobIndex index) const {
 std::optional<std::string> PowerRoom::never(JobIndex index) const {
     if (!spec_.power || need(index) <= spec_.power->room) return std::nullopt;
     const auto watts = [](std::int64_t milliwatts) {
-        return to_text(Watts{static_cast<double>(milliwatts) * 1e-3});
+        return to_text(Watts{real(milliwatts) * 1e-3});
     };
     return fmt::format(
         "draws up to {} more than its GPUs do while they are idle; the power budget leaves {}",

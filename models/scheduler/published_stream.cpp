@@ -61,7 +61,7 @@ using Sizes = std::vector<StreamShape::Size>;
 
 double gpus_mean(const Sizes& sizes) {
     double sum = 0;
-    for (const StreamShape::Size& size : sizes) sum += size.share * static_cast<double>(size.gpus);
+    for (const StreamShape::Size& size : sizes) sum += size.share * real(size.gpus);
     return sum;
 }
 
@@ -85,8 +85,7 @@ std::optional<Sizes> sizes_of(const PublishedStream& stream) {
     Sizes sizes;
     for (std::int64_t gpus = stream.gpus_median; gpus <= stream.gpus_max; gpus *= 2) {
         sizes.push_back({gpus, 1, stream.time_median});
-        if (same(stream.gpus_mean, static_cast<double>(stream.gpus_median)))
-            break;  // all are alike
+        if (same(stream.gpus_mean, real(stream.gpus_median))) break;  // all are alike
     }
     if (sizes.empty()) return std::nullopt;
     constexpr double log_factor_max = 20;
@@ -118,9 +117,9 @@ class Times {
         shape_.sigma = sigma;
         const auto log_median = [&](const StreamShape::Size& size, double shift) {
             return portable_log(stream_.time_median) + shift +
-                   power * portable_log(static_cast<double>(size.gpus));
+                   power * portable_log(real(size.gpus));
         };
-        const double widest = std::abs(power) * portable_log(static_cast<double>(stream_.gpus_max));
+        const double widest = std::abs(power) * portable_log(real(stream_.gpus_max));
         const double shift = root(-widest - 1, widest + 1, [&](double s) {
             double longer = 0;
             for (const StreamShape::Size& size : shape_.sizes) {
@@ -151,8 +150,8 @@ double time_mean(const StreamShape& shape) {
 double gpu_time_mean(const StreamShape& shape) {
     double sum = 0;
     for (const StreamShape::Size& size : shape.sizes) {
-        sum += size.share * static_cast<double>(size.gpus) *
-               cut_mean(size.time_median, shape.sigma, shape.time_max);
+        sum +=
+            size.share * real(size.gpus) * cut_mean(size.time_median, shape.sigma, shape.time_max);
     }
     return sum;
 }

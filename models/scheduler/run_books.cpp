@@ -34,7 +34,7 @@ void RunBooks::book_until(JobIndex index, Instant end, Unsaved unsaved, const St
         const auto by =
             share.job % static_cast<JobIndex>(jobs_.size());  // its steps, or its uploads
         outcome_.contention_by.at(j.job.kind, run_.jobs.jobs[by].kind) +=
-            seconds(j.step.contention) * share.share * static_cast<double>(p.steps * j.gpus());
+            seconds(j.step.contention) * share.share * real(p.steps * j.gpus());
     }
     j.work.add(p.steps, gpus, j.step);
     if (p.any_saved) j.work.keep_until(j.work.done() - p.steps + p.saved);

@@ -112,10 +112,9 @@ void WorldReader::read_nodes(Section& section, NodeIndex& first, std::int64_t& n
     section.name("group", group, own_names(section, names_of(spec_.groups)), "a [[node_group]]",
                  "Its nodes", {.otherwise = "first_node and nodes say which"});
     section.read("first_node", from, "The first of its nodes, counted from 0",
-                 {.bound = Bound::non_negative});
+                 {Bound::non_negative});
     nodes = site_.nodes - from;
-    section.read("nodes", nodes, "How many",
-                 {.bound = Bound::positive, .otherwise = "from first_node to the last"});
+    section.read("nodes", nodes, "How many", {Bound::positive, "from first_node to the last"});
     if (!group.empty()) {
         from = 0;
         for (const NodeGroup& g : spec_.groups) {
@@ -181,15 +180,15 @@ void WorldReader::read_scheduler() {
     scheduler.name("kind", spec_.scheduler, kinds, "a scheduler",
                    "Who decides which job gets what");
     scheduler.no_effect(unless_under({"sjf", "easy"}, spec_));
-    scheduler.choose("estimate", spec_.estimate, estimate_names,
-                     "What it takes for a job's time: its time limit, or its work, which nobody "
-                     "knows so well");
+    scheduler.choose(
+        "estimate", spec_.estimate, estimate_names,
+        "What it takes for a job's time: its time limit, or its work, which nobody knows so well");
     scheduler.no_effect("");
     read_slurm(scheduler, catalogue_, spec_);
     std::int64_t nodes_per_leaf = 0;
     scheduler.no_effect(unless_under({"slurm", "kueue"}, spec_));
     scheduler.read("nodes_per_leaf", nodes_per_leaf, "Nodes of a leaf, or of a block",
-                   {.bound = Bound::positive, .otherwise = "as [fabric.compute] cables them"});
+                   {Bound::positive, "as [fabric.compute] cables them"});
     scheduler.no_effect("");
     read_health(scheduler);
     read_kube_scheduler(scheduler, spec_);
@@ -202,12 +201,10 @@ void WorldReader::read_health(Section& scheduler) {
     HealthChecks& health = spec_.health;
     section.read("prolog", health.prolog, "Nodes are checked before a job starts on them");
     section.read("epilog", health.epilog, "Nodes are checked after a job has ended");
-    section.read("prolog_time", health.prolog_time, "How long that takes",
-                 {.bound = Bound::non_negative});
-    section.read("epilog_time", health.epilog_time, "How long that takes",
-                 {.bound = Bound::non_negative});
+    section.read("prolog_time", health.prolog_time, "How long that takes", {Bound::non_negative});
+    section.read("epilog_time", health.epilog_time, "How long that takes", {Bound::non_negative});
     section.read("interval", health.interval, "From one check of all nodes to the next",
-                 {.bound = Bound::positive, .otherwise = "there are none (HealthCheckInterval)"});
+                 {Bound::positive, "there are none (HealthCheckInterval)"});
     section.finish();
     if (!health.prolog && !health.epilog && health.interval == Duration{}) {
         section.warning("",
@@ -223,20 +220,20 @@ void WorldReader::read_partitions() {
         section.read("name", p.name, "What it is called", {.required = true});
         read_nodes(section, p.first_node, p.nodes);
         section.read("limit_max", p.limit_max, "Longest time of a job (MaxTime)",
-                     {.bound = Bound::positive, .otherwise = "none"});
+                     {Bound::positive, "none"});
         section.read("limit_default", p.limit_default,
                      "Time limit of a job that names none (DefaultTime)",
-                     {.bound = Bound::positive, .otherwise = "limit_max"});
+                     {Bound::positive, "limit_max"});
         section.read("gpus_max", p.gpus_max, "GPUs of one job at most",
-                     {.bound = Bound::positive, .otherwise = "any number"});
+                     {Bound::positive, "any number"});
         section.read("submitted_max", p.submitted_max,
                      "Jobs that it holds, running and waiting; more are refused (MaxSubmitJobs)",
-                     {.bound = Bound::positive, .otherwise = "any number"});
+                     {Bound::positive, "any number"});
         section.no_effect(unless_under({"slurm"}, spec_));
         section.read("priority", p.priority, "Relative to that of others (PriorityJobFactor)",
-                     {.bound = Bound::non_negative});
+                     {Bound::non_negative});
         section.read("tier", p.tier, "Jobs of higher tiers come first, whatever their priority",
-                     {.bound = Bound::non_negative});
+                     {Bound::non_negative});
         section.finish();
         refuse_same_name(section, p.name, names_of(spec_.partitions), "partition");
         spec_.partitions.push_back(p);
@@ -259,11 +256,10 @@ void WorldReader::read_reservations() {
         Reservation r;
         Duration start{};
         read_nodes(section, r.first_node, r.nodes);
-        section.read("start", start, "When it begins", {.bound = Bound::non_negative});
+        section.read("start", start, "When it begins", {Bound::non_negative});
         section.read("duration", r.length, "How long it lasts",
                      {.bound = Bound::positive, .required = true});
-        section.read("every", r.every, "From one to the next",
-                     {.bound = Bound::positive, .otherwise = "there is one"});
+        section.read("every", r.every, "From one to the next", {Bound::positive, "there is one"});
         section.finish();
         r.start = Instant(start);
         if (r.every > Duration{} && r.every <= r.length) {

@@ -31,11 +31,10 @@ void read_layout(Section& section, const std::string& text, const NodeGroup& gro
     // More than one for each slice never fit, and needn't be tried.
     const auto layout = profiles.size() > mig_compute_slices ? std::nullopt : mig_layout(profiles);
     if (!layout) {
-        section.error(
-            "mig_layout",
-            fmt::format("{} do not fit on a GPU together: it has {} compute slices and {} "
-                        "of memory, and each profile its places",
-                        text, mig_compute_slices, mig_memory_slices));
+        section.error("mig_layout",
+                      fmt::format("{} do not fit on a GPU together: it has {} compute slices and "
+                                  "{} of memory, and each profile its places",
+                                  text, mig_compute_slices, mig_memory_slices));
         return;
     }
     mig.layout = *layout;
@@ -51,9 +50,9 @@ void read_slices(Section& section, Catalogue& catalogue, NodeGroup& group) {
     section.read("mig_layout", layout, "The slices of each GPU: \"4g.40gb,2g.20gb,1g.10gb\"",
                  {.otherwise = "static needs it"});
     MigPlacement placement = MigPlacement::best;
-    section.choose("mig_placement", placement, {"best", "first"},
-                   "Where a dynamic slice goes: the place that strands and blocks least, or the "
-                   "first");
+    section.choose(
+        "mig_placement", placement, {"best", "first"},
+        "Where a dynamic slice goes: the place that strands and blocks least, or the first");
     if (cut != Cut::fixed) {
         refuse_keys(section, {"mig_layout"}, "has no effect without mig = \"static\"");
     }
@@ -78,11 +77,12 @@ void check_slices(Section& top, const WorldSpec& spec) {
     if (spec.scheduler != "slurm") return;
     for (const NodeGroup& group : spec.groups) {
         if (!group.mig || !group.mig->layout.empty()) continue;
-        top.error("scheduler",
-                  fmt::format("slurm takes slices as it finds them; [[node_group]] '{}' has mig = "
-                              "\"dynamic\"",
-                              group.name),
-                  "mig = \"static\" with a mig_layout, or another kind of scheduler");
+        top.error(
+            "scheduler",
+            fmt::format(
+                "slurm takes slices as it finds them; [[node_group]] '{}' has mig = \"dynamic\"",
+                group.name),
+            "mig = \"static\" with a mig_layout, or another kind of scheduler");
     }
 }
 

@@ -128,8 +128,8 @@ std::optional<std::string> Slurm::never_between_windows(JobIndex index) const {
     if (nodes >= job.pods()) return std::nullopt;
     const bool limited = has_time_limit(world_.spec(), job);
     return fmt::format(
-        "wants nodes for {}{}; between two windows of [[reservation]] they are its "
-        "own for {} at most",
+        "wants nodes for {}{}; between two windows of [[reservation]] they are its own for {} at "
+        "most",
         to_text(limit), limited ? "" : " (no limit is given)", to_text(longest));
 }
 

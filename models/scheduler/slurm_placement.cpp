@@ -240,7 +240,7 @@ bool SlurmPlacement::possible(const WorldJob& job) const {
     const std::int64_t blocks = blocks_filled(pods);
     std::int64_t nodes = 0;
     for (std::int64_t i = 0; i < blocks && i < static_cast<std::int64_t>(sizes.size()); ++i) {
-        nodes += sizes[static_cast<std::size_t>(i)];
+        nodes += sizes[i];
     }
     return nodes >= pods;
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
-#include <utility>
 
 #include "sim/check.h"
 #include "sim/integers.h"
@@ -26,9 +25,7 @@ std::uint64_t bit_of(const NodesOfWord& nodes) {
 
 Instant next_end(const Reservation& r, Instant at) {
     Instant end = r.start + r.length;
-    if (r.every > Duration{} && at >= end) {
-        end += r.every * ((at - end) / r.every + 1);
-    }
+    if (r.every > Duration{} && at >= end) end += r.every * ((at - end) / r.every + 1);
     return end;
 }
 
@@ -344,7 +341,7 @@ void SlurmPlan::take(JobIndex job, Nodes nodes, const Start& start) {
             split = slots_[after - 1];
             split.begin = start.until;
             split.gained = 0;
-            slots_.insert(slots_.begin() + static_cast<std::ptrdiff_t>(after), std::move(split));
+            slots_.insert(slots_.begin() + after, std::move(split));
         }
         for (const NodesOfWord& n : nodes) slots_[after].gained |= bit_of(n);
     } else {

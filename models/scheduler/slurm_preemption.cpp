@@ -1,6 +1,5 @@
 #include "models/scheduler/slurm_preemption.h"
 
-#include <algorithm>
 #include <tuple>
 
 namespace railyard {
@@ -108,7 +107,7 @@ std::vector<JobIndex> SlurmPreemption::victims(JobIndex index, const NodeSet& al
         for (std::size_t i = 0; i + 1 < out.size();) {
             room.shift(world_.status(out[i]).held, -1);
             if (room.enough()) {
-                out.erase(out.begin() + static_cast<std::ptrdiff_t>(i));
+                out.erase(out.begin() + i);
             } else {
                 room.shift(world_.status(out[i]).held, 1);
                 ++i;

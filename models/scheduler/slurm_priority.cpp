@@ -15,9 +15,7 @@ std::vector<double> factors(const Items& items) {
     std::int64_t most = 1;
     for (const auto& item : items) most = std::max(most, item.priority);
     std::vector<double> out;
-    for (const auto& item : items) {
-        out.push_back(static_cast<double>(item.priority) / static_cast<double>(most));
-    }
+    for (const auto& item : items) out.push_back(real(item.priority) / real(most));
     return out;
 }
 
@@ -32,14 +30,14 @@ SlurmUsage::SlurmUsage(std::size_t accounts, const SlurmPriority& rules)
 void SlurmUsage::bring_up(Account& a, Instant now) {
     const std::int64_t periods =
         now.time_since_epoch() / period_ - a.until.time_since_epoch() / period_;
-    const double gpus = static_cast<double>(a.gpus);
+    const double gpus = real(a.gpus);
     if (periods > 0) {
         const Instant grid(period_ * (a.until.time_since_epoch() / period_ + 1));
         a.fresh += gpus * seconds(grid - a.until);
         a.decayed = a.decayed * decay_ + a.fresh;
         a.fresh = 0;
         // The whole periods since then are a geometric series.
-        const double rest = static_cast<double>(periods - 1);
+        const double rest = real(periods - 1);
         const double left = portable_exp(decay_exponent_ * rest);
         a.decayed = a.decayed * left + gpus * seconds(period_) * (1 - left) / (1 - decay_);
         a.until = grid + period_ * (periods - 1);
@@ -65,8 +63,8 @@ SlurmPriorities::SlurmPriorities(const WorldView& world)
       fair_share_(world.spec().accounts.size(), 1),
       partition_factor_(factors(world.spec().partitions)),
       qos_factor_(factors(world.spec().slurm.qos)),
-      nodes_(static_cast<double>(world.spec().nodes())),
-      gpus_(static_cast<double>(world.spec().gpus())) {}
+      nodes_(real(world.spec().nodes())),
+      gpus_(real(world.spec().gpus())) {}
 
 void SlurmPriorities::runs(JobIndex job) {
     if (rules_.fair_share == 0) return;
@@ -88,17 +86,16 @@ void SlurmPriorities::refresh(Instant now) {
     std::vector<double> level(shares.size());  // usage for each share
     for (std::uint32_t a = 0; a < level.size(); ++a) {
         const double usage = usage_.usage(a, now);
-        level[a] = shares[a] > 0 ? usage / static_cast<double>(shares[a]) : 1e300;
+        level[a] = shares[a] > 0 ? usage / real(shares[a]) : 1e300;
     }
     std::vector<std::uint32_t> order(level.size());
     std::iota(order.begin(), order.end(), 0U);
     std::ranges::stable_sort(order,
                              [&](std::uint32_t a, std::uint32_t b) { return level[a] < level[b]; });
-    const double n = static_cast<double>(order.size());
+    const double n = real(order.size());
     for (std::size_t i = 0; i < order.size(); ++i) {
         const bool equal = i > 0 && level[order[i]] == level[order[i - 1]];
-        fair_share_[order[i]] =
-            equal ? fair_share_[order[i - 1]] : (n - static_cast<double>(i)) / n;
+        fair_share_[order[i]] = equal ? fair_share_[order[i - 1]] : (n - real(i)) / n;
     }
 }
 
@@ -108,13 +105,8 @@ std::int64_t SlurmPriorities::priority(JobIndex index, Instant now) const {
         std::clamp(as_of(now) - world_.status(index).eligible, Duration{}, rules_.age_max);
     // As Slurm has it: of the nodes and of the processors, on average.
     double size = 0;
-    if (rules_.job_size > 0) {
-        size =
-            (static_cast<double>(job.pods()) / nodes_ + static_cast<double>(job.gpus) / gpus_) / 2;
-    }
-    const auto weighted = [](std::int64_t weight, double factor) {
-        return static_cast<double>(weight) * factor;
-    };
+    if (rules_.job_size > 0) size = (real(job.pods()) / nodes_ + real(job.gpus) / gpus_) / 2;
+    const auto weighted = [](std::int64_t weight, double factor) { return real(weight) * factor; };
     const double sum = weighted(rules_.age, seconds(waited) / seconds(rules_.age_max)) +
                        weighted(rules_.fair_share, fair_share_[job.account]) +
                        weighted(rules_.job_size, rules_.favor_small ? 1 - size : size) +

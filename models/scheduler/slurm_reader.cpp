@@ -18,31 +18,29 @@ void read_backfill(Section& scheduler, SlurmSpec& slurm) {
     section.read("enabled", slurm.backfill_enabled,
                  "Jobs may pass others that they are not in the way of");
     section.read("interval", rules.interval, "From one look to the next (bf_interval)",
-                 {.bound = Bound::positive});
-    section.read("window", rules.window, "How far ahead it plans (bf_window)",
-                 {.bound = Bound::positive});
+                 {Bound::positive});
+    section.read("window", rules.window, "How far ahead it plans (bf_window)", {Bound::positive});
     section.read("resolution", rules.resolution,
-                 "Expected ends are rounded up to it (bf_resolution)", {.bound = Bound::positive});
-    section.read("depth", rules.depth, "Jobs that it looks at (bf_max_job_test)",
-                 {.bound = Bound::count});
+                 "Expected ends are rounded up to it (bf_resolution)", {Bound::positive});
+    section.read("depth", rules.depth, "Jobs that it looks at (bf_max_job_test)", {Bound::count});
     section.finish();
 }
 
 void read_priority(Section& scheduler, SlurmSpec& slurm) {
     Section section = scheduler.section("priority");
     SlurmPriority& p = slurm.priority;
-    const KeyRules weight{.bound = Bound::non_negative};
+    const KeyRules weight{Bound::non_negative};
     section.read("age", p.age, "Weight of waiting (PriorityWeightAge)", weight);
     section.read("fair_share", p.fair_share, "Weight of the account's fair share", weight);
     section.read("job_size", p.job_size, "Weight of the job's size", weight);
     section.read("partition", p.partition, "Weight of the partition's priority", weight);
     section.read("qos", p.qos, "Weight of the QOS's priority", weight);
     section.read("age_max", p.age_max, "When waiting counts fully (PriorityMaxAge)",
-                 {.bound = Bound::positive});
+                 {Bound::positive});
     section.read("half_life", p.half_life, "Half-life of what was used (PriorityDecayHalfLife)",
-                 {.bound = Bound::positive});
+                 {Bound::positive});
     section.read("calc_period", p.calc_period, "How often priorities are made anew",
-                 {.bound = Bound::positive});
+                 {Bound::positive});
     section.read("favor_small", p.favor_small, "The smaller a job, the higher its size counts");
     section.finish();
     constexpr std::int64_t weight_max = 1'000'000'000'000;
@@ -93,10 +91,9 @@ void resolve_preemption(Section& scheduler, const std::vector<std::string>& pree
     std::vector<int> seen(names.size());
     for (std::uint32_t q = 0; q < names.size(); ++q) {
         if (!preempts_itself(slurm, q, seen)) continue;
-        scheduler.error("qos",
-                        fmt::format("preemption goes in a circle that '{}' leads to: its jobs "
-                                    "would displace each other for ever",
-                                    names[q]));
+        scheduler.error("qos", fmt::format("preemption goes in a circle that '{}' leads to: its "
+                                           "jobs would displace each other for ever",
+                                           names[q]));
         break;
     }
 }
@@ -111,8 +108,7 @@ void read_qos(Section& scheduler, const WorldSpec& spec, SlurmSpec& slurm) {
     for (Section& section : sections) {
         SlurmQos qos;
         section.read("name", qos.name, "What it is called", {.required = true});
-        section.read("priority", qos.priority, "Relative to that of others",
-                     {.bound = Bound::non_negative});
+        section.read("priority", qos.priority, "Relative to that of others", {Bound::non_negative});
         section.no_effect(unless_under({"slurm"}, spec));
         std::string preempts;
         section.read("preempts", preempts, "QOS whose jobs it may displace: \"low,scavenger\"");
@@ -125,12 +121,12 @@ void read_qos(Section& scheduler, const WorldSpec& spec, SlurmSpec& slurm) {
                             "\"requeue\" is what Slurm does with GPUs");
         }
         section.read("grace", qos.grace, "How long they run on then (GraceTime)",
-                     {.bound = Bound::non_negative});
+                     {Bound::non_negative});
         section.read("exempt", qos.exempt,
                      "How long they are safe after their start (PreemptExemptTime)",
-                     {.bound = Bound::non_negative});
+                     {Bound::non_negative});
         section.read("gpus_max", qos.gpus_max, "GPUs of all its running jobs together (GrpTRES)",
-                     {.bound = Bound::positive, .otherwise = "any number"});
+                     {Bound::positive, "any number"});
         section.finish();
         refuse_same_name(section, qos.name, names_of(slurm.qos), "QOS");
         slurm.qos.push_back(qos);
@@ -150,7 +146,7 @@ void read_accounts(Section& scheduler, WorldSpec& spec) {
         std::int64_t shares = 1;
         section.read("name", name, "What it is called", {.required = true});
         section.read("shares", shares, "Its part of the cluster, in proportion to the others'",
-                     {.bound = Bound::non_negative});
+                     {Bound::non_negative});
         section.finish();
         refuse_same_name(section, name, spec.accounts, "account");
         spec.accounts.push_back(name);
@@ -173,25 +169,23 @@ void read_slurm(Section& scheduler, Catalogue& catalogue, WorldSpec& spec) {
     scheduler.no_effect(unless_under({"slurm", "fifo", "sjf", "priority", "easy"}, spec));
     scheduler.read("node_timeout", slurm.node_timeout,
                    "How long a node may be silent until it is taken for down (SlurmdTimeout)",
-                   {.bound = Bound::positive});
+                   {Bound::positive});
     slurm.prolog_hold = catalogue.time("detection", "human", "time");
-    scheduler.read(
-        "prolog_hold", slurm.prolog_hold,
-        "How long a job is held whose prolog failed, until somebody releases it",
-        {.bound = Bound::non_negative, .otherwise = "until a human looks, from the catalogue"});
+    scheduler.read("prolog_hold", slurm.prolog_hold,
+                   "How long a job is held whose prolog failed, until somebody releases it",
+                   {Bound::non_negative, "until a human looks, from the catalogue"});
     scheduler.no_effect(elsewhere);
     scheduler.read("main_interval", slurm.main_interval,
                    "From one look at the whole queue to the next (sched_interval)",
-                   {.bound = Bound::positive});
+                   {Bound::positive});
     scheduler.read("event_depth", slurm.event_depth,
-                   "Jobs looked at when something happens (default_queue_depth)",
-                   {.bound = Bound::count});
+                   "Jobs looked at when something happens (default_queue_depth)", {Bound::count});
     scheduler.choose("topology", slurm.topology, topology_aware_names,
                      "tree: the lowest switch that has enough, then the leaves that fit best; "
                      "block: on as few blocks as the job would fill");
     scheduler.read("switches_wait_max", slurm.switches_wait_max,
                    "How long a job may wait for few switches at most (max_switch_wait)",
-                   {.bound = Bound::non_negative});
+                   {Bound::non_negative});
     read_backfill(scheduler, slurm);
     read_priority(scheduler, slurm);
     scheduler.no_effect("");

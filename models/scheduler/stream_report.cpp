@@ -12,7 +12,7 @@ namespace {
 using Sum = __int128;
 
 double mean_seconds(Sum sum, std::size_t count) {
-    return static_cast<double>(sum) / static_cast<double>(count) * 1e-9;
+    return real(sum) / real(count) * 1e-9;
 }
 
 class Collector {
@@ -63,18 +63,18 @@ StreamStatistics Collector::statistics() {
     out_.mean_wait_s = mean_seconds(waited_, n);
     out_.mean_jct_s = mean_seconds(waited_ + ran_, n);
     out_.mean_runtime_s = mean_seconds(ran_, n);
-    out_.mean_slowdown = slowdown_ / static_cast<double>(n);
+    out_.mean_slowdown = slowdown_ / real(n);
     out_.wait_p50 = percentile(0.5);
     out_.wait_p90 = percentile(0.9);
     out_.wait_p99 = percentile(0.99);
     out_.wait_max = waits_.back();
-    out_.zero_wait = static_cast<double>(at_once_) / static_cast<double>(n);
-    const double span = static_cast<double>((*out_.end - *out_.begin).count());
+    out_.zero_wait = real(at_once_) / real(n);
+    const double span = real((*out_.end - *out_.begin).count());
     if (span <= 0) return out_;
-    const double gpu_time = static_cast<double>(gpus_) * span;
-    out_.utilisation = static_cast<double>(use_.busy) / gpu_time;
-    out_.fragmentation = static_cast<double>(use_.fragmented) / gpu_time;
-    out_.occupancy = static_cast<double>(use_.node_busy) / gpu_time;
+    const double gpu_time = real(gpus_) * span;
+    out_.utilisation = real(use_.busy) / gpu_time;
+    out_.fragmentation = real(use_.fragmented) / gpu_time;
+    out_.occupancy = real(use_.node_busy) / gpu_time;
     return out_;
 }
 

@@ -41,12 +41,12 @@ Duration number_of(std::string_view cell, std::string_view column, Duration unit
     const auto whole = whole_value(cell);
     if (whole && *whole >= 0 && *whole <= most) return *whole * unit;
     const auto value = real_value(cell);
-    if (!value || *value < 0 || *value > static_cast<double>(most)) {
+    if (!value || *value < 0 || *value > real(most)) {
         throw BadCell{
             std::string(column),
             fmt::format("expected a number from 0 to {} (100 years), found '{}'", most, cell)};
     }
-    return Duration(std::llround(*value * static_cast<double>(unit.count())));
+    return Duration(std::llround(*value * real(unit.count())));
 }
 
 Duration elapsed_time(std::string_view cell, std::string_view column) {

@@ -526,7 +526,7 @@ bool Volcano::displace(JobIndex job, std::vector<JobIndex> victims, bool across)
     for (std::size_t i = 0; i < chosen.size();) {
         shift(chosen[i], -1);
         if (share_is_enough() && room.holds_all()) {
-            chosen.erase(chosen.begin() + static_cast<std::ptrdiff_t>(i));
+            chosen.erase(chosen.begin() + i);
         } else {
             shift(chosen[i++], 1);
         }

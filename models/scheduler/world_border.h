@@ -2,7 +2,6 @@
 // Jobs that ran before the campaign: they go on where they were, or stop.
 
 #include <map>
-#include <memory>
 #include <vector>
 
 #include "models/scheduler/job_sizes.h"

@@ -89,7 +89,7 @@ void WorldCluster::add_device(const WorldSpec& spec, const std::string& slice) {
 void WorldCluster::list(NodeIndex index, int sign) {
     if (nodes_[index].state != NodeState::up) return;
     for (Device& device : devices_) {
-        NodeSet& set = device.by_free[static_cast<std::size_t>(device.free[index])];
+        NodeSet& set = device.by_free[device.free[index]];
         if (sign > 0) {
             set.add(index);
         } else {
@@ -102,7 +102,7 @@ void WorldCluster::list(NodeIndex index, int sign) {
         const bool other = mig_[index] && device == 0;  // slices are of no use to whole GPUs' jobs
         parts_[p].free_gpus += sign * free;
         parts_[p].free_parts += other ? 0 : sign * free_parts_of(index);
-        parts_[p].count[static_cast<std::size_t>(free)] += sign;
+        parts_[p].count[free] += sign;
     }
 }
 
@@ -116,8 +116,8 @@ std::int64_t WorldCluster::nodes_with(std::uint32_t pool, std::int64_t gpus) con
 void WorldCluster::set_free(NodeIndex index, std::int64_t gpus) {
     const std::int64_t before = std::exchange(devices_[0].free[index], gpus);
     if (nodes_[index].state != NodeState::up) return;
-    devices_[0].by_free[static_cast<std::size_t>(before)].remove(index);
-    devices_[0].by_free[static_cast<std::size_t>(gpus)].add(index);
+    devices_[0].by_free[before].remove(index);
+    devices_[0].by_free[gpus].add(index);
     move_free(index, 1, before, gpus);
 }
 
@@ -129,14 +129,14 @@ void WorldCluster::move_free(NodeIndex index, std::int64_t nodes, std::int64_t b
         const std::int64_t more = nodes * (after - before);
         part.free_gpus += more;
         part.free_parts += more * parts_per_gpu_;
-        part.count[static_cast<std::size_t>(before)] -= nodes;
-        part.count[static_cast<std::size_t>(after)] += nodes;
+        part.count[before] -= nodes;
+        part.count[after] += nodes;
     }
 }
 
 void WorldCluster::take_whole(const NodeRun& run, JobIndex job) {
     Device& gpus = devices_[0];
-    NodeSet& free = gpus.by_free[static_cast<std::size_t>(run.gpus)];
+    NodeSet& free = gpus.by_free[run.gpus];
     each_word(run, [&](std::size_t w, std::uint64_t nodes) {
         RY_CHECK((nodes & ~free.word(w)) == 0);
         free.word(w) &= ~nodes;
@@ -158,7 +158,7 @@ void WorldCluster::give_back_whole(const NodeRun& run, JobIndex job) {
             --up;
         }
         gpus.by_free[0].word(w) &= ~nodes;
-        gpus.by_free[static_cast<std::size_t>(run.gpus)].word(w) |= nodes;
+        gpus.by_free[run.gpus].word(w) |= nodes;
     });
     JobIndex others = 0;
     for (NodeIndex n = run.first; n < run.end(); ++n) others |= alone_[n] ^ job;

@@ -69,7 +69,7 @@ class WorldCluster {
     std::size_t device_of(std::uint32_t pool) const { return device_of_pool_[pool]; }
     // Nodes that are up and have exactly so many of a device free, at most device_max().
     const NodeSet& with_free(std::int64_t count, std::size_t device = 0) const {
-        return devices_[device].by_free[static_cast<std::size_t>(count)];
+        return devices_[device].by_free[count];
     }
     std::int64_t device_max(std::size_t device) const {
         return static_cast<std::int64_t>(devices_[device].by_free.size()) - 1;

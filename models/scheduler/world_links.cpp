@@ -120,7 +120,7 @@ void WorldLinks::join(JobIndex index) {
     // Saves over other links are pauses between its steps.
     Duration stall = kind.saving ? jobs_[index].parts->spec().stall_alone : kind.checkpoint_stall;
     if (kind.transfer_traffic) stall = {};
-    const double every = static_cast<double>(j.save_every);
+    const double every = real(j.save_every);
     links_.join(index, std::move(traffic), every > 0 ? seconds(stall) / every : 0);
     change_soon();
 }

@@ -165,7 +165,7 @@ NodeIndex WorldRepair::diagnose(NodeIndex node, const Allocation& together) {
     }
     NodeIndex guess = node;
     if (!sound.empty()) {
-        const double place = ailment.strike.bystander * static_cast<double>(sound.size());
+        const double place = ailment.strike.bystander * real(sound.size());
         guess = sound[static_cast<std::size_t>(place)];
         blamed_[guess] = causes_[ailment.strike.cause].reset_time;
         ailment.blamed = guess;

@@ -23,7 +23,7 @@ Instant limit_of(const WorldSpec& spec, const LiveJob& j) {
 }
 
 Duration until_own_failure(const WorldRun& run, LiveJob& j) {
-    const Rate rate{j.kind.own_failure_rate_per_gpu.per_second * static_cast<double>(j.job.gpus)};
+    const Rate rate{j.kind.own_failure_rate_per_gpu.per_second * real(j.job.gpus)};
     if (rate.per_second <= 0) return Duration::max();
     // A stream of its own for each run: what one job meets moves no other.
     RandomStream stream(run.seed, run.replica,

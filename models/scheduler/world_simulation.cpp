@@ -427,9 +427,7 @@ void WorldSimulation::corruption_found(std::size_t corruption, NodeIndex node,
         if (has == corruption || on_it) affected.push_back(index);
     }
     for (const JobIndex index : affected) go_back(index, node, strike.cause);
-    if (node != no_node && run_.causes[strike.cause].remedy != Remedy::restart) {
-        memory_lost(node);
-    }
+    if (node != no_node && run_.causes[strike.cause].remedy != Remedy::restart) memory_lost(node);
     decide_soon();
 }
 

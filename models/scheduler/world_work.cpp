@@ -1,6 +1,5 @@
 #include "models/scheduler/world_work.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "sim/check.h"
@@ -23,9 +22,7 @@ Duration training_time(const std::vector<BookedSteps>& booked) {
 }  // namespace
 
 void WorldWork::book(const Parts& parts, Category category, Duration time) {
-    for (std::size_t g = 0; g < parts.size(); ++g) {
-        ledger_.book(g, kind_, category, parts[g], time);
-    }
+    for (std::size_t g = 0; g < parts.size(); ++g) ledger_.book(g, kind_, category, parts[g], time);
 }
 
 void WorldWork::book_steps(const Done& done) {

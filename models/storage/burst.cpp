@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <numeric>
-#include <optional>
 #include <utility>
 
 #include "models/storage/burst_traffic.h"
@@ -28,7 +27,7 @@ constexpr std::int64_t coarse = 256;
 Duration end_after(Duration now, double bytes, double rate) {
     if (rate <= 0) return Duration::max();
     const double wait = std::ceil(std::max(0.0, bytes) / rate * nanoseconds);
-    const double limit = static_cast<double>(time_max.count());
+    const double limit = real(time_max.count());
     if (wait >= limit) return time_max;
     return std::min(time_max, now + Duration(static_cast<std::int64_t>(wait)));
 }
@@ -533,9 +532,8 @@ class BurstRun {
     void conclude(std::uint32_t load) {
         BurstResult& r = results_[load];
         if (r.metadata.count() > 0) {
-            r.operations_per_s =
-                static_cast<double>(std::ssize(r.rank_ends) * loads_[load].operations_per_rank) /
-                seconds(r.metadata);
+            r.operations_per_s = real(std::ssize(r.rank_ends) * loads_[load].operations_per_rank) /
+                                 seconds(r.metadata);
         }
         if (unfinished_[load] > 0.5) {
             r.stuck = why_stuck(load);
@@ -543,15 +541,13 @@ class BurstRun {
             return;
         }
         r.stall = *std::ranges::max_element(r.rank_ends);
-        r.bandwidth = over(static_cast<double>(r.bytes.count()), r.stall);
+        r.bandwidth = over(real(r.bytes.count()), r.stall);
         r.walls = accounts_[load].shares(traffic_);
         r.neighbours = over(neighbour_bytes_, now_);
     }
 
     std::string why_stuck(std::uint32_t load) {
-        if (!traffic_.no_path().empty()) {
-            return fmt::format("no path joins {}", traffic_.no_path());
-        }
+        if (!traffic_.no_path().empty()) return fmt::format("no path joins {}", traffic_.no_path());
         for (std::size_t i = 0; i < sharing_.classes().size(); ++i) {
             const BurstClass& c = sharing_.classes()[i];
             if (c.phase != Phase::moving || c.load != load) continue;
@@ -603,14 +599,12 @@ Duration BurstResult::rank_end(double quantile) const {
     RY_CHECK(!rank_ends.empty());
     std::vector<Duration> sorted = rank_ends;
     const std::size_t at = nearest_place(quantile, sorted.size());
-    std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(at),
-                     sorted.end());
+    std::nth_element(sorted.begin(), sorted.begin() + at, sorted.end());
     return sorted[at];
 }
 
 Bandwidth BurstResult::rank_bandwidth(double quantile) const {
-    return over(static_cast<double>(bytes.count()) / static_cast<double>(rank_ends.size()),
-                rank_end(1 - quantile));
+    return over(real(bytes.count()) / real(rank_ends.size()), rank_end(1 - quantile));
 }
 
 std::string BurstResult::wall_text() const {

@@ -32,15 +32,13 @@ Ceilings ceilings(const BurstEnds& ends, const BurstStore& store, const BurstLoa
         lower(c.all, c.all_wall, *load.registry, 1, Wall::store, "registry");
         return c;
     }
-    const double share = 1 / static_cast<double>(load.ranks_per_node);
-    lower(c.rank, c.rank_wall, limits.file, static_cast<double>(load.files_per_rank), Wall::files,
-          "");
+    const double share = 1 / real(load.ranks_per_node);
+    lower(c.rank, c.rank_wall, limits.file, real(load.files_per_rank), Wall::files, "");
     lower(c.rank, c.rank_wall, limits.client, share, Wall::client, "the system's client");
     lower(c.rank, c.rank_wall, ends.node_network, share, Wall::client, "the nodes' NICs");
     lower(c.all, c.all_wall, limits.servers.bandwidth, 1, Wall::store, limits.servers.what);
-    lower(c.all, c.all_wall, ends.server_network,
-          static_cast<double>(ends.servers - store.servers_down), Wall::network,
-          "the servers' NICs");
+    lower(c.all, c.all_wall, ends.server_network, real(ends.servers - store.servers_down),
+          Wall::network, "the servers' NICs");
     return c;
 }
 
@@ -51,14 +49,14 @@ BurstResult burst_closed_form(const BurstEnds& ends, const BurstStore& store,
     const DirectedLimits limits = directed(store.limits, load.direction);
     const bool asks = !load.registry && load.operations_per_rank > 0;
     const std::int64_t ranks = ends.nodes * load.ranks_per_node;
-    const auto n = static_cast<double>(ranks);
+    const auto n = real(ranks);
     const MetadataQueue queue(limits.operations_per_s, limits.operation_latency);
     const std::int64_t operations = asks ? load.operations_per_rank : 0;
     const Duration wait = load.registry ? Duration{} : limits.first_byte;
     const Duration first = queue.ready(0, ranks, operations) + wait;
     const Duration last = queue.ready(ranks - 1, ranks, operations) + wait;
     const Ceilings c = ceilings(ends, store, load);
-    const auto bytes = static_cast<double>(load.bytes_per_rank.count());
+    const auto bytes = real(load.bytes_per_rank.count());
 
     BurstResult r;
     r.what = load.what;
@@ -76,9 +74,9 @@ BurstResult burst_closed_form(const BurstEnds& ends, const BurstStore& store,
     const double stall = std::max(alone, together);
     r.stall = from_seconds(std::min(stall, seconds(time_max)));
     r.rank_ends.assign(static_cast<std::size_t>(ranks), r.stall);
-    r.bandwidth = Bandwidth::bits_per_second(
-        std::llround(static_cast<double>(r.bytes.count()) * 8 / std::max(stall, 1e-9)));
-    if (asks) r.operations_per_s = n * static_cast<double>(operations) / seconds(r.metadata);
+    r.bandwidth =
+        Bandwidth::bits_per_second(std::llround(real(r.bytes.count()) * 8 / std::max(stall, 1e-9)));
+    if (asks) r.operations_per_s = n * real(operations) / seconds(r.metadata);
     const double gate = (seconds(first) + seconds(last)) / 2;
     WallShare wall = alone > together ? c.rank_wall : c.all_wall;
     wall.of_time = 1 - gate / stall;

@@ -80,9 +80,7 @@ void BurstTraffic::add_store(Direction direction) {
     const std::size_t count = spread_over_all_ ? 1 : static_cast<std::size_t>(servers_);
     store.servers =
         add_ceilings(limits.servers.bandwidth, count, {Wall::store, limits.servers.what});
-    for (std::size_t i = 0; i < count; ++i) {
-        capacities_[store.servers + i] /= static_cast<double>(count);
-    }
+    for (std::size_t i = 0; i < count; ++i) capacities_[store.servers + i] /= real(count);
     store.client_bounded = limits.client < unlimited;
     if (store.client_bounded) {
         store.clients =
@@ -180,12 +178,12 @@ void BurstTraffic::add_part(LinkId link, double share) {
 std::uint32_t BurstTraffic::striped_path(Direction direction, std::uint32_t node,
                                          std::int64_t first_server, std::int64_t stripes) {
     const std::int64_t nics = topology_.nics_per_node();
-    const double whole = static_cast<double>(stripes * nics);
+    const double whole = real(stripes * nics);
     part_.resize(capacities_.size());
     for (std::int64_t stripe = 0, nic = 0, at = 0; at < stripes * nics;) {
         const std::int64_t end = std::min((stripe + 1) * nics, (nic + 1) * stripes);
         const std::int64_t server = (first_server + stripe) % servers_;
-        const double share = static_cast<double>(end - at) / whole;
+        const double share = real(end - at) / whole;
         add_connection(direction, spec_.nodes[node], nic, server,
                        (node + stripe + nic) % topology_.spec().nics_per_server,
                        static_cast<float>(share));
@@ -212,8 +210,7 @@ std::vector<Duration> BurstTraffic::ready_times(const BurstLoad& load) {
         ready = queue.one_by_one(ranks, load.operations_per_rank);
     } else if (asks) {
         for (std::int64_t rank = 0; rank < ranks; ++rank) {
-            ready[static_cast<std::size_t>(rank)] =
-                queue.ready(rank, ranks, load.operations_per_rank);
+            ready[rank] = queue.ready(rank, ranks, load.operations_per_rank);
         }
     }
     if (asks) {
@@ -227,11 +224,11 @@ std::vector<Duration> BurstTraffic::ready_times(const BurstLoad& load) {
 void BurstTraffic::add_load(std::uint32_t number, const BurstLoad& load) {
     const std::vector<Duration> ready = ready_times(load);
     const std::int64_t together = ranks_per_wave(std::ssize(ready), load.ranks_per_node);
-    const auto files = static_cast<double>(load.files_per_rank);
+    const auto files = real(load.files_per_rank);
     const DirectedLimits limits = directed(spec_.store.limits, load.direction);
     BurstStream stream;
     stream.load = number;
-    stream.bytes = static_cast<double>(load.bytes_per_rank.count()) / files;
+    stream.bytes = real(load.bytes_per_rank.count()) / files;
     stream.cap = bytes_per_s(load.rank_bandwidth) / files;
     stream.cap_wall = Wall::serialisation;
     if (!load.registry && bytes_per_s(limits.file) < stream.cap) {
@@ -250,12 +247,12 @@ void BurstTraffic::add_load(std::uint32_t number, const BurstLoad& load) {
             const std::int64_t last = std::min(wave_end, std::ssize(ready)) - 1;
             stream.first_rank = static_cast<std::uint32_t>(rank);
             stream.ranks = static_cast<std::uint32_t>(end - rank);
-            stream.start = ready[static_cast<std::size_t>(last)] + first_byte;
+            stream.start = ready[last] + first_byte;
             if (load.registry) {
                 part_.resize(capacities_.size());
                 add_part(registry, 1);
                 stream.path = end_path();
-                stream.files = static_cast<double>(end - rank) * files;
+                stream.files = real(end - rank) * files;
                 streams_.push_back(stream);
             } else {
                 add_node_files(stream, load, node);
@@ -295,7 +292,7 @@ void BurstTraffic::add_node_files(BurstStream stream, const BurstLoad& load, std
         stream.path = known ? streams_.back().path
                             : striped_path(load.direction, node, all ? 0 : server_of(0),
                                            all ? servers_ : stripes);
-        stream.files = static_cast<double>(stream.ranks * load.files_per_rank);
+        stream.files = real(stream.ranks * load.files_per_rank);
         streams_.push_back(stream);
         return;
     }
@@ -311,12 +308,12 @@ void BurstTraffic::add_node_files(BurstStream stream, const BurstLoad& load, std
             std::fill(beginning.begin(), beginning.end(), even);
             for (std::int64_t f = 0; f < load.files_per_rank - even * servers_; ++f) {
                 const std::int64_t file = stream.first_rank * load.files_per_rank + f;
-                ++beginning[static_cast<std::size_t>(server_of(static_cast<std::uint64_t>(file)))];
+                ++beginning[server_of(static_cast<std::uint64_t>(file))];
             }
             for (std::int64_t server = 0; server < servers_; ++server) {
-                const std::int64_t files = beginning[static_cast<std::size_t>(server)];
+                const std::int64_t files = beginning[server];
                 if (files == 0) continue;
-                stream.files = static_cast<double>(files);
+                stream.files = real(files);
                 stream.path = striped_path(load.direction, node, server, stripes);
                 streams_.push_back(stream);
             }

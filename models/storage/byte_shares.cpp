@@ -24,14 +24,12 @@ void ByteShares::add(const Claim& claim) {
 double ByteShares::next_level(const std::vector<Claim*>& rising) const {
     double level = infinity;
     for (const Limit& limit : limits_) level = std::min(level, limit.level());
-    for (const Claim* each : rising) {
-        level = std::min(level, static_cast<double>(each->cap) / each->weight);
-    }
+    for (const Claim* each : rising) level = std::min(level, real(each->cap) / each->weight);
     return level;
 }
 
 bool ByteShares::settle(Claim& claim, double level) const {
-    if (static_cast<double>(claim.cap) / claim.weight <= level) {
+    if (real(claim.cap) / claim.weight <= level) {
         claim.rate = claim.cap;
         claim.wall = claim.cap_wall;
         return true;
@@ -56,7 +54,7 @@ void ByteShares::solve() {
         RY_CHECK(!settled.empty());
         for (const Claim* each : settled) {
             for (std::size_t i = 0; i < each->limits.size(); ++i) {
-                limits_[each->limits[i]].free -= static_cast<double>(each->rate) * each->use[i];
+                limits_[each->limits[i]].free -= real(each->rate) * each->use[i];
             }
         }
         // Summed anew: what rounding leaves of a limit that nobody rises on would bound the others.

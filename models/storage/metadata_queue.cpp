@@ -50,7 +50,7 @@ std::vector<Duration> MetadataQueue::one_by_one(std::int64_t clients, std::int64
         free_ps = std::max(free_ps, r.arrival_ps) + service_ps_;
         const std::int64_t answered = free_ps + latency_ps_ - service_ps_;
         if (--r.files_left == 0) {
-            ready[static_cast<std::size_t>(r.client)] = to_nanoseconds(answered);
+            ready[r.client] = to_nanoseconds(answered);
         } else {
             requests.push({answered, r.client, r.files_left});
         }

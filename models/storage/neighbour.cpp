@@ -22,9 +22,7 @@ Neighbour::Neighbour(CampaignEngine& engine, StoreService& stores, const Neighbo
 
 void Neighbour::start() {
     read_since_ = engine_.now();
-    if (spec_.checkpoint > Bytes{}) {
-        engine_.schedule(engine_.now() + first_, id_, checkpoint_due);
-    }
+    if (spec_.checkpoint > Bytes{}) engine_.schedule(engine_.now() + first_, id_, checkpoint_due);
     if (spec_.reads.bits_per_second() > 0) {
         TransferSpec reads;
         reads.store = spec_.store;

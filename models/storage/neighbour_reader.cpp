@@ -14,18 +14,17 @@ NeighbourSpec read_neighbour(Section& section, const StoreSetup& store, std::int
     section.read("name", n.name, "What it is called", {.required = true});
     std::int64_t nodes = job_nodes;
     section.read("nodes", nodes, "Its nodes, of the same kind: its share of the store",
-                 {.bound = Bound::count, .otherwise = "as many as the job's"});
+                 {Bound::count, "as many as the job's"});
     section.read("checkpoint", n.checkpoint, "Bytes of each of its checkpoints",
-                 {.bound = Bound::non_negative, .otherwise = "0: it saves nothing"});
-    section.read("files", n.files, "Files that a checkpoint creates",
-                 {.bound = Bound::non_negative});
+                 {Bound::non_negative, "0: it saves nothing"});
+    section.read("files", n.files, "Files that a checkpoint creates", {Bound::non_negative});
     std::optional<Duration> every;
     section.read("every", every, "From the start of a checkpoint to the next one's",
-                 {.bound = Bound::positive, .otherwise = "needed with checkpoint"});
+                 {Bound::positive, "needed with checkpoint"});
     section.read("start", n.start, "When its first checkpoint starts",
-                 {.bound = Bound::non_negative, .otherwise = "at random within every"});
+                 {Bound::non_negative, "at random within every"});
     section.read("reads", n.reads, "What it asks to read all the time",
-                 {.bound = Bound::non_negative, .otherwise = "0: it reads nothing"});
+                 {Bound::non_negative, "0: it reads nothing"});
     section.finish();
     if (section.describing() || !section.ok()) return n;
     n.every = every.value_or(Duration{});

@@ -32,9 +32,8 @@ Bandwidth rebuild_rate(const StoreDesign& design, const RaidGroups& groups) {
 // lost one is written, in an array d reads of each byte are spread over all.
 double free_time(const StoreDesign& design, const RaidGroups& groups, const StoreState& state) {
     if (state.rebuilds == 0) return 1;
-    const double of_one = groups.array_drives == 0 ? 1
-                                                   : static_cast<double>(groups.data) /
-                                                         static_cast<double>(groups.array_drives);
+    const double of_one =
+        groups.array_drives == 0 ? 1 : real(groups.data) / real(groups.array_drives);
     const double taken = rebuild_rate(design, groups).bytes_per_second() * of_one /
                          design.drives.read.bytes_per_second();
     return std::max(0.0, 1 - taken);
@@ -48,9 +47,9 @@ RaidGroups read_raid_groups(Section& storage, Section& own, Catalogue& catalogue
     groups.data = catalogue.integer("storage", design.name, "raid_data");
     groups.parity = catalogue.integer("storage", design.name, "raid_parity");
     own.read("data_drives", groups.data, "Drives of a RAID group that hold data",
-             {.bound = Bound::count, .otherwise = "the system's, from the catalogue"});
+             {Bound::count, "the system's, from the catalogue"});
     own.read("parity", groups.parity, "Drives of a RAID group that may be lost",
-             {.bound = Bound::count, .otherwise = "the system's, from the catalogue"});
+             {Bound::count, "the system's, from the catalogue"});
     const std::int64_t of_server = design.drives.count / groups.drives();
     if (of_server == 0 && !storage.describing()) {
         storage.error("drives_per_server",
@@ -65,19 +64,18 @@ RaidGroups read_raid_groups(Section& storage, Section& own, Catalogue& catalogue
 double raid_read_drives(const StoreDesign& design, const RaidGroups& groups,
                         const StoreState& state) {
     const Arrays arrays = arrays_of(design, groups);
-    const auto n = static_cast<double>(arrays.drives);
-    const auto lost = static_cast<double>(lost_of_one(arrays, groups, state));
-    const double reads = 1 + lost / n * (static_cast<double>(groups.data) - 1);
-    return static_cast<double>(arrays.count) * (n - lost) / reads *
-           free_time(design, groups, state);
+    const auto n = real(arrays.drives);
+    const auto lost = real(lost_of_one(arrays, groups, state));
+    const double reads = 1 + lost / n * (real(groups.data) - 1);
+    return real(arrays.count) * (n - lost) / reads * free_time(design, groups, state);
 }
 
 double raid_write_drives(const StoreDesign& design, const RaidGroups& groups,
                          const StoreState& state) {
     const Arrays arrays = arrays_of(design, groups);
-    const auto left = static_cast<double>(arrays.drives - lost_of_one(arrays, groups, state));
-    return static_cast<double>(arrays.count) * static_cast<double>(groups.data) * left /
-           static_cast<double>(groups.drives()) * free_time(design, groups, state);
+    const auto left = real(arrays.drives - lost_of_one(arrays, groups, state));
+    return real(arrays.count) * real(groups.data) * left / real(groups.drives()) *
+           free_time(design, groups, state);
 }
 
 StoreCapacity raid_capacity(const StoreDesign& design, const RaidGroups& groups) {
@@ -98,8 +96,8 @@ Protection raid_protection(const StoreDesign& design, const RaidGroups& groups) 
     p.drives_lost_max = groups.parity;
     p.drive_capacity = design.drives.capacity;
     p.rebuild = rebuild_rate(design, groups);
-    p.rebuild_reads = static_cast<double>(groups.data);
-    p.lost_with_group = 1 / static_cast<double>(arrays.count);
+    p.rebuild_reads = real(groups.data);
+    p.lost_with_group = 1 / real(arrays.count);
     return p;
 }
 

@@ -34,23 +34,22 @@ std::int64_t DriveGroup::drives_present() const {
 }
 
 double DriveGroup::bytes_per_block() const {
-    return static_cast<double>(protection_.group_drives) *
-           static_cast<double>(protection_.drive_capacity.count()) / static_cast<double>(width_);
+    return real(protection_.group_drives) * real(protection_.drive_capacity.count()) / real(width_);
 }
 
 double DriveGroup::total_missing() const {
     double sum = 0;
-    for (const DriveLoss& loss : losses_) sum += static_cast<double>(loss.missing.count());
+    for (const DriveLoss& loss : losses_) sum += real(loss.missing.count());
     return sum;
 }
 
 void DriveGroup::lose(DriveLoss loss) {
     const std::int64_t present = drives_present();
     RY_CHECK(loss.drives > 0 && loss.drives <= present);
-    const double share = static_cast<double>(loss.drives) / static_cast<double>(present);
+    const double share = real(loss.drives) / real(present);
     double blocks = 0;
     for (std::size_t j = stripes_.size() - 1; j-- > 0;) {
-        const double blocks_left = static_cast<double>(stripes_.size() - 1 - j);
+        const double blocks_left = real(stripes_.size() - 1 - j);
         const double hit = stripes_[j] * std::min(1.0, blocks_left * share);
         stripes_[j] -= hit;
         stripes_[j + 1] += hit;
@@ -77,11 +76,11 @@ void DriveGroup::come_back(StorePart part, std::int64_t index) {
 // A stripe has at most one block of what came back, and one for sure if it lacks a block of every loss.
 void DriveGroup::heal(Bytes there_again) {
     if (there_again == Bytes{}) return;
-    const double share = static_cast<double>(there_again.count()) / total_missing();
+    const double share = real(there_again.count()) / total_missing();
     const auto open = static_cast<std::size_t>(
         std::ranges::count_if(losses_, [](const DriveLoss& l) { return l.missing > Bytes{}; }));
     for (std::size_t j = 1; j < stripes_.size(); ++j) {
-        const double chance = j >= open ? 1 : std::min(1.0, static_cast<double>(j) * share);
+        const double chance = j >= open ? 1 : std::min(1.0, real(j) * share);
         const double healed = stripes_[j] * chance;
         stripes_[j] -= healed;
         stripes_[j - 1] += healed;
@@ -91,13 +90,12 @@ void DriveGroup::heal(Bytes there_again) {
 // The losses share what the stripes lack.
 void DriveGroup::match_stripes() {
     double blocks = 0;
-    for (std::size_t j = 1; j < stripes_.size(); ++j)
-        blocks += static_cast<double>(j) * stripes_[j];
+    for (std::size_t j = 1; j < stripes_.size(); ++j) blocks += real(j) * stripes_[j];
     const double before = total_missing();
     if (before <= 0) return;
     const double factor = blocks * bytes_per_block() / before;
     for (DriveLoss& loss : losses_) {
-        loss.missing = Bytes::of(std::llround(static_cast<double>(loss.missing.count()) * factor));
+        loss.missing = Bytes::of(std::llround(real(loss.missing.count()) * factor));
     }
 }
 
@@ -129,8 +127,7 @@ Bandwidth DriveGroup::rate() const {
     if (!protection_.rebuild_over_all) return protection_.rebuild;
     std::int64_t in_place = protection_.group_drives;  // empty ones take what is rebuilt
     for (const DriveLoss& loss : losses_) in_place -= loss.replaced ? 0 : loss.drives;
-    return protection_.rebuild *
-           (static_cast<double>(in_place) / static_cast<double>(protection_.group_drives));
+    return protection_.rebuild * (real(in_place) / real(protection_.group_drives));
 }
 
 void DriveGroup::rebuild(Bytes bytes) {
@@ -138,7 +135,7 @@ void DriveGroup::rebuild(Bytes bytes) {
     RY_CHECK(bytes <= ahead());
     const auto at = static_cast<std::size_t>(under_rebuild() - losses_.data());
     losses_[at].missing = losses_[at].missing - bytes;
-    double left = static_cast<double>(bytes.count()) / bytes_per_block();
+    double left = real(bytes.count()) / bytes_per_block();
     for (auto j = static_cast<std::size_t>(protection_.drives_lost_max); j > 0; --j) {
         const double rebuilt = stripes_[j] - left < rounding ? stripes_[j] : left;
         stripes_[j] -= rebuilt;
@@ -172,7 +169,7 @@ bool DriveGroup::unreadable_for_good() const {
 double DriveGroup::write_off() {
     const double lost = unreadable();
     const auto survived = static_cast<std::size_t>(protection_.drives_lost_max);
-    std::fill(stripes_.begin() + static_cast<std::ptrdiff_t>(survived) + 1, stripes_.end(), 0.0);
+    std::fill(stripes_.begin() + survived + 1, stripes_.end(), 0.0);
     stripes_[0] += lost;
     match_stripes();
     forget_what_is_whole();

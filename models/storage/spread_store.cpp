@@ -18,13 +18,12 @@ struct SpreadParts {
 };
 
 SpreadParts spread_parts(const StoreDesign& design, std::int64_t data, const StoreState& state) {
-    const auto n = static_cast<double>(design.servers);
-    const auto all = static_cast<double>(design.drive_count());
-    const double up = std::max(0.0, n - static_cast<double>(state.servers_down));
-    const double drives_lost = all > 0 ? static_cast<double>(state.drives_down) / all : 0;
+    const auto n = real(design.servers);
+    const auto all = real(design.drive_count());
+    const double up = std::max(0.0, n - real(state.servers_down));
+    const double drives_lost = all > 0 ? real(state.drives_down) / all : 0;
     const double lost = std::min(1.0, 1 - up / n + drives_lost);
-    return {up, all * std::max(0.0, up / n - drives_lost),
-            1 + lost * static_cast<double>(data - 1)};
+    return {up, all * std::max(0.0, up / n - drives_lost), 1 + lost * real(data - 1)};
 }
 
 class SpreadStore : public StorageSystem {
@@ -33,7 +32,7 @@ class SpreadStore : public StorageSystem {
 
     StoreLimits limits(const StoreState& state) const override {
         const auto [up, drives, reads] = spread_parts(d_, s_.data, state);
-        const double written = static_cast<double>(strips()) / static_cast<double>(s_.data);
+        const double written = real(strips()) / real(s_.data);
 
         StoreLimits out = sound_limits(d_);
         out.read = read_ceilings(d_, {up / reads, drives / reads, up / reads});
@@ -59,7 +58,7 @@ class SpreadStore : public StorageSystem {
     StoreCapacity capacity() const override {
         const std::int64_t spares = s_.spares.value_or(0);
         if (spares == 0 && s_.overhead == 0) {
-            const double share = static_cast<double>(s_.data) / static_cast<double>(strips());
+            const double share = real(s_.data) / real(strips());
             return {d_.raw(), share_of(d_.raw(), share),
                     fmt::format("raw x {}/{}", s_.data, strips())};
         }
@@ -84,7 +83,7 @@ class SpreadStore : public StorageSystem {
         p.drive_capacity = d_.drives.capacity;
         if (s_.spares) p.spare_drives = *s_.spares * d_.drives.count;
         p.rebuild = s_.rebuild * d_.servers;
-        p.rebuild_reads = static_cast<double>(s_.data);
+        p.rebuild_reads = real(s_.data);
         p.rebuild_over_all = true;
         p.rebuild_after = s_.rebuild_after;
         p.failover = s_.failover;

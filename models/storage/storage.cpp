@@ -10,14 +10,13 @@ namespace {
 
 double metadata_seconds(std::int64_t files, std::int64_t threads, Duration latency,
                         double files_per_s) {
-    double rate = static_cast<double>(threads) / std::max(1e-9, seconds(latency));
+    double rate = real(threads) / std::max(1e-9, seconds(latency));
     if (files_per_s > 0) rate = std::min(rate, files_per_s);
-    return static_cast<double>(files) / rate;
+    return real(files) / rate;
 }
 
 double transfer_seconds(Bytes bytes, Bandwidth bandwidth) {
-    return bytes.count() == 0 ? 0
-                              : static_cast<double>(bytes.count()) / bandwidth.bytes_per_second();
+    return bytes.count() == 0 ? 0 : real(bytes.count()) / bandwidth.bytes_per_second();
 }
 
 }  // namespace

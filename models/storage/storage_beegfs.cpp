@@ -26,8 +26,8 @@ class BeegfsStore : public StorageSystem {
     // Chunks lie where they were put, as Lustre's: the buddy of a lost server serves both their chunks, and a
     // load on all targets ends with it.
     StoreLimits limits(const StoreState& state) const override {
-        const auto n = static_cast<double>(d_.servers);
-        const double gone = std::min(n, static_cast<double>(state.servers_down));
+        const auto n = real(d_.servers);
+        const double gone = std::min(n, real(state.servers_down));
         const double up = s_.mirrored && gone > 0 ? n / 2 : n - gone;
         const double copies = s_.mirrored && gone == 0 ? 2 : 1;
         StoreLimits out = sound_limits(d_);
@@ -41,7 +41,7 @@ class BeegfsStore : public StorageSystem {
         out.file_servers = std::min(s_.stripe_count, d_.servers);
         const double lost = s_.mirrored ? std::max(0.0, gone - n / 2) * 2 / n : gone / n;
         // A file waits when any of its targets does.
-        out.unreachable = std::min(1.0, lost * static_cast<double>(s_.stripe_count));
+        out.unreachable = std::min(1.0, lost * real(s_.stripe_count));
         return out;
     }
 
@@ -67,8 +67,7 @@ class BeegfsStore : public StorageSystem {
   private:
     // Targets that one file is on, of all.
     double of_targets() const {
-        return static_cast<double>(std::min(s_.stripe_count, s_.groups.count)) /
-               static_cast<double>(s_.groups.count);
+        return real(std::min(s_.stripe_count, s_.groups.count)) / real(s_.groups.count);
     }
 
     StoreDesign d_;
@@ -84,10 +83,10 @@ std::unique_ptr<StorageSystem> build_beegfs(Section& storage, Section& own, Cata
     spec.groups = read_raid_groups(storage, own, c, design);
     spec.stripe_count = c.integer("storage", name, "stripe_count");
     own.read("stripe_count", spec.stripe_count, "Targets that one file is striped over",
-             {.bound = Bound::count});
+             {Bound::count});
     own.read("buddy_mirror", spec.mirrored, "Each chunk is on two servers");
     std::int64_t mds = c.integer("storage", name, "mds");
-    own.read("mds", mds, "Metadata servers", {.bound = Bound::count});
+    own.read("mds", mds, "Metadata servers", {Bound::count});
     const std::int64_t servers_min = c.integer("storage", name, "min_servers");
     if (design.servers < servers_min) {
         storage.error("servers",
@@ -106,7 +105,7 @@ std::unique_ptr<StorageSystem> build_beegfs(Section& storage, Section& own, Cata
                   fmt::format("at most {}", spec.groups.count));
     }
     design.calls.all_at(c.rate("storage", name, "metadata_create_rate_per_mds").per_second *
-                        static_cast<double>(mds));
+                        real(mds));
     read_latencies(c, design);
     spec.failover = c.time("storage", name, "failover_time");
     return std::make_unique<BeegfsStore>(design, spec);

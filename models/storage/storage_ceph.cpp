@@ -12,13 +12,13 @@ std::unique_ptr<StorageSystem> build_ceph(Section& storage, Section& own, Catalo
                                           StoreDesign design) {
     const auto& name = design.name;
     std::int64_t copies = c.integer("storage", name, "replication");
-    own.read("replication", copies, "Copies of each object", {.bound = Bound::count});
+    own.read("replication", copies, "Copies of each object", {Bound::count});
     SpreadSpec spec{.data = 1, .parity = copies - 1};
     own.read("data_drives", spec.data, "Drives of a stripe that hold data; 1: whole copies",
-             {.bound = Bound::count});
+             {Bound::count});
     if (spec.data > 1) spec.parity = 2;
     own.read("parity", spec.parity, "Drives of a stripe that may be lost",
-             {.bound = Bound::count, .otherwise = "replication - 1; 2 with data_drives"});
+             {Bound::count, "replication - 1; 2 with data_drives"});
     if (own.has("replication") && (spec.data > 1 || own.has("parity"))) {
         own.error("replication", "an erasure-coded pool has no copies",
                   "either replication, or data_drives with parity");
@@ -35,8 +35,8 @@ std::unique_ptr<StorageSystem> build_ceph(Section& storage, Section& own, Catalo
                       fmt::format("storage.servers = {} or more", servers_min));
     }
     std::int64_t mds = c.integer("storage", name, "mds");
-    own.read("mds", mds, "Metadata servers of CephFS at work", {.bound = Bound::count});
-    design.calls.all_at(c.rate("storage", name, "mds_rate").per_second * static_cast<double>(mds));
+    own.read("mds", mds, "Metadata servers of CephFS at work", {Bound::count});
+    design.calls.all_at(c.rate("storage", name, "mds_rate").per_second * real(mds));
     design.calls.create_latency = c.time("storage", name, "write_latency");
     design.calls.open_latency = design.calls.first_byte = c.time("storage", name, "read_latency");
     spec.failover = c.time("storage", name, "failover_time");

@@ -12,9 +12,9 @@ class GenericStore : public StorageSystem {
     explicit GenericStore(const StoreDesign& design) : d_(design) {}
 
     StoreLimits limits(const StoreState& state) const override {
-        const auto n = static_cast<double>(d_.servers);
-        const double up = std::max(0.0, n - static_cast<double>(state.servers_down));
-        const double drives = static_cast<double>(d_.drive_count()) * up / n;
+        const auto n = real(d_.servers);
+        const double up = std::max(0.0, n - real(state.servers_down));
+        const double drives = real(d_.drive_count()) * up / n;
         StoreLimits out = sound_limits(d_);
         out.read = read_ceilings(d_, {up, drives, up});
         out.write = write_ceilings(d_, {up, drives, up});
@@ -32,7 +32,7 @@ class GenericStore : public StorageSystem {
         p.groups = d_.drive_count();
         p.group_drives = d_.drive_count() > 0 ? 1 : 0;
         p.drive_capacity = d_.drives.capacity;
-        if (d_.drive_count() > 0) p.lost_with_group = 1 / static_cast<double>(d_.drive_count());
+        if (d_.drive_count() > 0) p.lost_with_group = 1 / real(d_.drive_count());
         return p;
     }
 

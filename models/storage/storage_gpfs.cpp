@@ -22,15 +22,13 @@ class GpfsStore : public StorageSystem {
 
     // A file's stripes are on all building blocks, so it moves at the pace of the one that lost a server.
     StoreLimits limits(const StoreState& state) const override {
-        const auto n = static_cast<double>(d_.servers);
+        const auto n = real(d_.servers);
         const double up = state.servers_down == 0 ? n : n / 2;
         StoreLimits out = sound_limits(d_);
         out.read = read_ceilings(d_, {up, raid_read_drives(d_, s_.groups, state), up});
         out.write = write_ceilings(d_, {up, raid_write_drives(d_, s_.groups, state), up});
         // With both servers of a block gone, every striped file misses a part.
-        if (state.servers_down > d_.servers / 2) {
-            stop(out);
-        }
+        if (state.servers_down > d_.servers / 2) stop(out);
         return out;
     }
 

@@ -20,11 +20,10 @@ class LocalNvmeStore : public StorageSystem {
     LocalNvmeStore(const StoreDesign& design, const Spec& spec) : d_(design), s_(spec) {}
 
     StoreLimits limits(const StoreState& state) const override {
-        const auto n = static_cast<double>(d_.servers);
+        const auto n = real(d_.servers);
         // An array dies with any of its drives.
-        const double up =
-            std::max(0.0, n - static_cast<double>(state.servers_down + state.drives_down));
-        const double drives = static_cast<double>(d_.drive_count()) * up / n;
+        const double up = std::max(0.0, n - real(state.servers_down + state.drives_down));
+        const double drives = real(d_.drive_count()) * up / n;
         StoreLimits out = sound_limits(d_);
         out.read = read_ceilings(d_, {up, drives, up});
         out.write = write_ceilings(d_, {up, drives, up});
@@ -54,7 +53,7 @@ class LocalNvmeStore : public StorageSystem {
         p.group_drives = d_.drives.count;
         p.drive_capacity = d_.drives.capacity;
         p.spare_drives = 0;
-        p.lost_with_group = 1 / static_cast<double>(d_.servers);
+        p.lost_with_group = 1 / real(d_.servers);
         return p;
     }
 

@@ -28,13 +28,12 @@ class LustreStore : public StorageSystem {
     // Files lie where they were put, evenly: with half of a pair gone, what is on its targets moves at half
     // the speed, and a load on all targets ends with it. So one lost server costs what half of them would.
     StoreLimits limits(const StoreState& state) const override {
-        const auto n = static_cast<double>(d_.servers);
+        const auto n = real(d_.servers);
         const double up = state.servers_down == 0 ? n : n / 2;
         StoreLimits out = sound_limits(d_);
         out.read = read_ceilings(d_, {up, raid_read_drives(d_, s_.groups, state), up});
         out.write = write_ceilings(d_, {up, raid_write_drives(d_, s_.groups, state), up});
-        const double of_osts =
-            static_cast<double>(std::min(s_.stripe_count, s_.osts)) / static_cast<double>(s_.osts);
+        const double of_osts = real(std::min(s_.stripe_count, s_.osts)) / real(s_.osts);
         out.file_read = least(out.read).bandwidth * of_osts;
         out.file_write = least(out.write).bandwidth * of_osts;
         out.file_servers =
@@ -42,8 +41,7 @@ class LustreStore : public StorageSystem {
         // The second of a pair goes last.
         const std::int64_t spread = d_.servers / s_.pair * (s_.pair == 1 ? 1 : s_.pair / 2);
         if (state.servers_down > spread) {
-            out.unreachable =
-                std::min(1.0, static_cast<double>((state.servers_down - spread) * s_.pair) / n);
+            out.unreachable = std::min(1.0, real((state.servers_down - spread) * s_.pair) / n);
         }
         return out;
     }
@@ -62,8 +60,7 @@ class LustreStore : public StorageSystem {
         p.failover_servers = s_.pair == 1 ? 1 : 2;
         p.servers_lost_max = 1;
         p.failover = s_.failover;
-        p.lost_with_group =
-            std::min(1.0, static_cast<double>(s_.stripe_count) / static_cast<double>(s_.osts));
+        p.lost_with_group = std::min(1.0, real(s_.stripe_count) / real(s_.osts));
         return p;
     }
 
@@ -77,7 +74,7 @@ void read_lustre(Section& own, Catalogue& c, StoreDesign& design, LustreStore::S
     const std::string values = "lustre";
     spec.stripe_count = c.integer("storage", values, "default_stripe_count");
     own.read("stripe_count", spec.stripe_count, "OSTs that one file is striped over",
-             {.bound = Bound::count});
+             {Bound::count});
     if (spec.stripe_count > spec.osts && !own.describing()) {
         own.error("stripe_count",
                   fmt::format("{} OSTs are wanted for a file, {} servers have {}",
@@ -85,9 +82,9 @@ void read_lustre(Section& own, Catalogue& c, StoreDesign& design, LustreStore::S
                   fmt::format("at most {}, or more storage.servers", spec.osts));
     }
     std::int64_t mds = c.integer("storage", values, "mds");
-    own.read("mds", mds, "Metadata servers at work; each has a standby", {.bound = Bound::count});
+    own.read("mds", mds, "Metadata servers at work; each has a standby", {Bound::count});
     const auto rate = [&](const char* key) {
-        return c.rate("storage", values, key).per_second * static_cast<double>(mds);
+        return c.rate("storage", values, key).per_second * real(mds);
     };
     design.calls.creates_per_s = rate("mds_create_rate");
     design.calls.opens_per_s = rate("mds_mixed_rate");
@@ -98,7 +95,7 @@ void read_lustre(Section& own, Catalogue& c, StoreDesign& design, LustreStore::S
     design.calls.open_latency = c.time("storage", values, "open_latency");
     spec.failover = c.time("storage", values, "failover_time");
     own.read("failover_time", spec.failover, "From a server's loss until its partner serves for it",
-             {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
+             {Bound::non_negative, "from the catalogue"});
 }
 
 }  // namespace

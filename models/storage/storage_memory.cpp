@@ -22,21 +22,20 @@ class MemoryStore : public StorageSystem {
     MemoryStore(const StoreDesign& design, const Spec& spec) : d_(design), s_(spec) {}
 
     StoreLimits limits(const StoreState& state) const override {
-        const auto n = static_cast<double>(d_.servers);
-        const double up = std::max(0.0, n - static_cast<double>(state.servers_down));
+        const auto n = real(d_.servers);
+        const double up = std::max(0.0, n - real(state.servers_down));
         StoreLimits out;
         static_cast<StoreCalls&>(out) = d_.calls;
         out.read = {{"memory", s_.read * up}};
-        out.write = {{"memory", s_.write * (up / static_cast<double>(written()))}};
+        out.write = {{"memory", s_.write * (up / real(written()))}};
         out.client_read = s_.read;
         out.client_write = s_.write;
         if (peers()) {
             const Bandwidth nics = d_.site.node_nics;
             out.read.push_back({"node NICs", nics * up});
-            out.write.push_back({"node NICs", nics * (up / static_cast<double>(written()))});
+            out.write.push_back({"node NICs", nics * (up / real(written()))});
             out.client_read = std::min(s_.read, d_.client_read);
-            out.client_write =
-                std::min(s_.write, d_.client_write * (1.0 / static_cast<double>(written())));
+            out.client_write = std::min(s_.write, d_.client_write * (1.0 / real(written())));
         }
         out.file_read = out.client_read;
         out.file_write = out.client_write;
@@ -64,7 +63,7 @@ class MemoryStore : public StorageSystem {
         p.servers_lost_max = peers() ? s_.copies - 1 : 0;
         p.servers_hold_data = true;
         p.waits_for_server = !peers();
-        p.lost_with_group = 1 / static_cast<double>(d_.servers);
+        p.lost_with_group = 1 / real(d_.servers);
         return p;
     }
 
@@ -83,10 +82,10 @@ std::unique_ptr<StorageSystem> build_memory(Section& own, Catalogue& c, StoreDes
     MemoryStore::Spec spec;
     double share = c.number("storage", name, "share");
     own.read("share", share, "Share of a node's memory that is for this",
-             {.bound = Bound::fraction, .otherwise = "from the catalogue"});
+             {Bound::fraction, "from the catalogue"});
     std::optional<Bytes> memory;
     own.read("host_memory", memory, "Memory of one node",
-             {.bound = Bound::positive, .otherwise = "the node's, from the catalogue"});
+             {Bound::positive, "the node's, from the catalogue"});
     if (!memory && c.has("node", node, "host_memory")) memory = c.data("node", node, "host_memory");
     if (!memory && !own.describing()) {
         own.error("host_memory", fmt::format("the catalogue does not say what {} has", node),
@@ -100,7 +99,7 @@ std::unique_ptr<StorageSystem> build_memory(Section& own, Catalogue& c, StoreDes
         spec.copies = c.integer("storage", name, "copies");
         own.read("copies", spec.copies,
                  "Other nodes that hold a copy of a node's part (peer_memory)",
-                 {.bound = Bound::count, .otherwise = "from the catalogue"});
+                 {Bound::count, "from the catalogue"});
         if (spec.copies >= design.servers && !own.describing()) {
             own.error("copies", fmt::format("{} copies on other nodes need {} nodes, found {}",
                                             spec.copies, spec.copies + 1, design.servers));
@@ -109,7 +108,7 @@ std::unique_ptr<StorageSystem> build_memory(Section& own, Catalogue& c, StoreDes
     spec.read = c.bandwidth("storage", name, "read_bandwidth");
     spec.write = c.bandwidth("storage", name, "write_bandwidth");
     own.read("bandwidth", spec.write, "What one node's memory takes and gives",
-             {.bound = Bound::positive, .otherwise = "from the catalogue"});
+             {Bound::positive, "from the catalogue"});
     if (own.has("bandwidth")) spec.read = spec.write;
     read_latencies(c, design);
     return std::make_unique<MemoryStore>(design, spec);

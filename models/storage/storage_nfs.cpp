@@ -24,9 +24,7 @@ class NfsStore : public StorageSystem {
         out.write = write_ceilings(d_, {1, raid_write_drives(d_, s_.groups, state), 1});
         out.file_read = d_.client_read;
         out.file_write = d_.client_write;
-        if (state.servers_down > (s_.pair ? 1 : 0)) {
-            stop(out);
-        }
+        if (state.servers_down > (s_.pair ? 1 : 0)) stop(out);
         return out;
     }
 
@@ -38,7 +36,7 @@ class NfsStore : public StorageSystem {
         p.servers_lost_max = s_.pair ? 1 : 0;
         p.waits_for_server = !s_.pair;
         if (s_.pair) p.failover = s_.failover;
-        p.lost_with_group = 1 / static_cast<double>(s_.groups.count);
+        p.lost_with_group = 1 / real(s_.groups.count);
         return p;
     }
 

@@ -23,7 +23,7 @@ struct ObjectParts {
 
     // One connection moves part after part, each after its first byte's latency.
     Bandwidth connection() const {
-        const double bytes = static_cast<double>(size.count());
+        const double bytes = real(size.count());
         const double time = seconds(first_byte) + bytes / stream.bytes_per_second();
         return Bandwidth::bits_per_second(std::llround(8 * bytes / time));
     }
@@ -35,10 +35,10 @@ ObjectParts read_parts(Section& own, Catalogue& c, const std::string& name) {
     parts.size = c.data("storage", name, "part_size");
     own.read("part_size", parts.size,
              "Bytes of one request: a part of an upload, a range of a read",
-             {.bound = Bound::positive, .otherwise = "from the catalogue"});
+             {Bound::positive, "from the catalogue"});
     parts.connections = c.integer("storage", name, "connections_per_client");
     own.read("connections", parts.connections, "Requests that one node has under way",
-             {.bound = Bound::count, .otherwise = "from the catalogue"});
+             {Bound::count, "from the catalogue"});
     parts.stream = c.bandwidth("storage", name, "stream_bandwidth");
     parts.first_byte = c.time("storage", name, "first_byte_latency");
     const Bytes part_min = c.data("storage", "s3", "multipart_min_part");
@@ -79,7 +79,7 @@ class S3Store : public StorageSystem {
 
   private:
     Bandwidth requests(double per_s) const {
-        return Bandwidth::bits_per_second(8) * (per_s * static_cast<double>(s_.parts.size.count()));
+        return Bandwidth::bits_per_second(8) * (per_s * real(s_.parts.size.count()));
     }
 
     StoreDesign d_;
@@ -122,7 +122,7 @@ double read_egress(Section& own, std::optional<double> price) {
     own.read("egress", egress, "What is read leaves the store's network, and is paid for");
     std::optional<double> given;
     own.read("egress_price", given, "USD per GB that leaves",
-             {.bound = Bound::non_negative, .otherwise = "s3: from the catalogue"});
+             {Bound::non_negative, "s3: from the catalogue"});
     if (given) price = given;
     if (egress && !price) {
         own.error("egress", "data leaves, at no known price",
@@ -142,12 +142,9 @@ std::unique_ptr<StorageSystem> build_s3(Section&, Section& own, Catalogue& c, St
     S3Store::Spec spec;
     spec.parts = read_parts(own, c, name);
     std::int64_t prefixes = 1;
-    own.read("prefixes", prefixes, "Prefixes that the keys are spread over (s3)",
-             {.bound = Bound::count});
-    spec.puts_per_s =
-        c.rate("storage", name, "put_rate_per_prefix").per_second * static_cast<double>(prefixes);
-    spec.gets_per_s =
-        c.rate("storage", name, "get_rate_per_prefix").per_second * static_cast<double>(prefixes);
+    own.read("prefixes", prefixes, "Prefixes that the keys are spread over (s3)", {Bound::count});
+    spec.puts_per_s = c.rate("storage", name, "put_rate_per_prefix").per_second * real(prefixes);
+    spec.gets_per_s = c.rate("storage", name, "get_rate_per_prefix").per_second * real(prefixes);
     spec.prices.write_part = spec.prices.read_part = spec.parts.size;
     spec.prices.per_write_request = c.price("storage", name, "put_price") / 1000;
     spec.prices.per_read_request = c.price("storage", name, "get_price") / 1000;
@@ -163,9 +160,9 @@ std::unique_ptr<StorageSystem> build_object(Section& storage, Section& own, Cata
     SpreadSpec spec{.data = c.integer("storage", name, "data_drives"),
                     .parity = c.integer("storage", name, "parity")};
     own.read("data_drives", spec.data, "Drives of a stripe that hold data (object)",
-             {.bound = Bound::count, .otherwise = "from the catalogue"});
+             {Bound::count, "from the catalogue"});
     own.read("parity", spec.parity, "Drives of a stripe that may be lost (object)",
-             {.bound = Bound::count, .otherwise = "from the catalogue"});
+             {Bound::count, "from the catalogue"});
     const double price = read_egress(own, std::nullopt);
     if (spec.data + spec.parity > design.servers && !own.describing()) {
         storage.error(
@@ -175,7 +172,7 @@ std::unique_ptr<StorageSystem> build_object(Section& storage, Section& own, Cata
             fmt::format("{} = {} or more", storage.path("servers"), spec.data + spec.parity));
     }
     design.calls.all_at(c.rate("storage", name, "request_rate_per_server").per_second *
-                        static_cast<double>(design.servers));
+                        real(design.servers));
     design.calls.create_latency = design.calls.first_byte = parts.first_byte;
     spec.failover = c.time("storage", name, "failover_time");
     spec.rebuild = c.bandwidth("storage", name, "recovery_bandwidth_per_server");

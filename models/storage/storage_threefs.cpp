@@ -12,7 +12,7 @@ std::unique_ptr<StorageSystem> build_threefs(Section& storage, Section& own, Cat
                                              StoreDesign design) {
     const auto& name = design.name;
     std::int64_t replicas = c.integer("storage", name, "replicas");
-    own.read("replicas", replicas, "Servers of a chain", {.bound = Bound::count});
+    own.read("replicas", replicas, "Servers of a chain", {Bound::count});
     if (design.servers < replicas) {
         storage.error("servers",
                       fmt::format("a chain of {} replicas needs as many servers, found {}",

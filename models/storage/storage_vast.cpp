@@ -34,13 +34,10 @@ class VastStore : public StorageSystem {
     VastStore(const StoreDesign& design, const Spec& spec) : d_(design), s_(spec) {}
 
     StoreLimits limits(const StoreState& state) const override {
-        const double cnodes =
-            static_cast<double>(std::max<std::int64_t>(0, d_.servers - state.servers_down));
-        const auto all = static_cast<double>(s_.boxes);
-        const double boxes =
-            static_cast<double>(std::max<std::int64_t>(0, s_.boxes - state.boxes_down));
-        const double lost = 1 - boxes / all +
-                            static_cast<double>(state.drives_down) / static_cast<double>(drives());
+        const double cnodes = real(std::max<std::int64_t>(0, d_.servers - state.servers_down));
+        const auto all = real(s_.boxes);
+        const double boxes = real(std::max<std::int64_t>(0, s_.boxes - state.boxes_down));
+        const double lost = 1 - boxes / all + real(state.drives_down) / real(drives());
         const double reads = 1 + lost * std::max(0.0, reads_per_lost() - 1);
 
         StoreLimits out = sound_limits(d_);
@@ -55,21 +52,19 @@ class VastStore : public StorageSystem {
         out.drain = drain(boxes);
         if (state.rebuilds > 0) {
             std::vector<Ceiling> left = {out.read.back()};
-            take(left, rebuild() * (static_cast<double>(state.rebuilds) * reads_per_lost()));
+            take(left, rebuild() * (real(state.rebuilds) * reads_per_lost()));
             out.read.back() = left.front();
         }
         if (state.write_buffer_full) out.write.push_back({"write buffer's drain", out.drain});
         out.all_at(s_.metadata_per_s * cnodes);
         // Stripes span all boxes.
-        if (state.boxes_down > (s_.box_ha ? 1 : 0) || cnodes == 0) {
-            stop(out);
-        }
+        if (state.boxes_down > (s_.box_ha ? 1 : 0) || cnodes == 0) stop(out);
         return out;
     }
 
     StoreCapacity capacity() const override {
         const Bytes raw = d_.drives.capacity * drives();
-        return {raw, share_of(raw, static_cast<double>(s_.data) / stripe()),
+        return {raw, share_of(raw, real(s_.data) / stripe()),
                 fmt::format("raw x {}/{}", s_.data, s_.data + s_.parity)};
     }
 
@@ -91,17 +86,16 @@ class VastStore : public StorageSystem {
     }
 
   private:
-    double stripe() const { return static_cast<double>(s_.data + s_.parity); }
+    double stripe() const { return real(s_.data + s_.parity); }
     std::int64_t drives() const { return s_.boxes * d_.drives.count; }
     double reads_per_lost() const { return s_.reconstruction * stripe(); }
     Bandwidth rebuild() const {
-        const double bytes_per_s =
-            static_cast<double>(d_.drives.capacity.count()) / seconds(s_.rebuild_time);
+        const double bytes_per_s = real(d_.drives.capacity.count()) / seconds(s_.rebuild_time);
         return Bandwidth::bits_per_second(std::llround(8 * bytes_per_s));
     }
 
     Bandwidth drain(double boxes) const {
-        return s_.box_drain * (boxes * static_cast<double>(s_.data) / stripe());
+        return s_.box_drain * (boxes * real(s_.data) / stripe());
     }
 
     StoreDesign d_;
@@ -110,13 +104,12 @@ class VastStore : public StorageSystem {
 
 void check_boxes(Section& own, const VastStore::Spec& spec, int model, std::int64_t ha_min) {
     if (!spec.box_ha || spec.boxes >= ha_min) return;
-    own.error(
-        "dboxes",
-        fmt::format("DBox HA on {} needs {} DBoxes, found {}",
-                    box_models[static_cast<std::size_t>(model)], ha_min, spec.boxes),
-        fmt::format("storage.vast.dboxes = {}, or dbox_ha = false: then a lost DBox stops the "
-                    "store until it is back",
-                    ha_min));
+    own.error("dboxes",
+              fmt::format("DBox HA on {} needs {} DBoxes, found {}", box_models[model], ha_min,
+                          spec.boxes),
+              fmt::format("storage.vast.dboxes = {}, or dbox_ha = false: then a lost DBox stops "
+                          "the store until it is back",
+                          ha_min));
 }
 
 void read_rates(Section& own, Catalogue& c, const std::string& name, VastStore::Spec& spec) {
@@ -125,13 +118,13 @@ void read_rates(Section& own, Catalogue& c, const std::string& name, VastStore::
     spec.box_drain = c.bandwidth("storage", name, "dbox_drain_bandwidth");
     spec.box_buffer = c.data("storage", name, "scm_capacity_per_dbox");
     own.read("dbox_read_bandwidth", spec.box_read, "What one DBox gives",
-             {.bound = Bound::positive, .otherwise = "from the catalogue"});
+             {Bound::positive, "from the catalogue"});
     own.read("dbox_write_bandwidth", spec.box_write, "What one DBox's SCM takes, copies included",
-             {.bound = Bound::positive, .otherwise = "from the catalogue"});
+             {Bound::positive, "from the catalogue"});
     own.read("drain_bandwidth", spec.box_drain, "What one DBox moves from SCM to its drives",
-             {.bound = Bound::positive, .otherwise = "from the catalogue"});
+             {Bound::positive, "from the catalogue"});
     own.read("write_buffer", spec.box_buffer, "SCM of one DBox that takes writes",
-             {.bound = Bound::positive, .otherwise = "from the catalogue"});
+             {Bound::positive, "from the catalogue"});
 }
 
 // Keys that a DBox has no use for, and a network that can't reach it.
@@ -141,12 +134,11 @@ void check_surroundings(Section& storage, const StoreSite& site) {
                  "has no effect with storage.system = \"vast\": a DBox is described as a whole, by "
                  "storage.vast.dbox_read_bandwidth and its like");
     if (!site.rdma && !storage.describing()) {
-        storage.error(
-            "system",
-            fmt::format("VAST's CNodes reach their DBoxes over NVMe-oF, which needs RoCE or "
-                        "InfiniBand: {} is \"tcp\"",
-                        site.network),
-            fmt::format("{} = \"roce\" or \"infiniband\"", site.network));
+        storage.error("system",
+                      fmt::format("VAST's CNodes reach their DBoxes over NVMe-oF, which needs RoCE "
+                                  "or InfiniBand: {} is \"tcp\"",
+                                  site.network),
+                      fmt::format("{} = \"roce\" or \"infiniband\"", site.network));
     }
 }
 
@@ -164,8 +156,7 @@ std::unique_ptr<StorageSystem> build_vast(Section& storage, Section& own, Catalo
         c.integer("storage", name, ceres ? "dbox_ha_min_ceres" : "dbox_ha_min_maverick");
     spec.boxes = spec.box_ha ? ha_min : c.integer("storage", name, "min_dboxes");
     own.read("dboxes", spec.boxes, "DBoxes; storage.servers counts the CNodes",
-             {.bound = Bound::count,
-              .otherwise = "1; with dbox_ha as many as that needs: 15 of ceres, 22 of maverick"});
+             {Bound::count, "1; with dbox_ha as many as that needs: 15 of ceres, 22 of maverick"});
     check_boxes(own, spec, model, ha_min);
     if (design.drives.count == 0) {
         design.drives.count =
@@ -188,7 +179,7 @@ std::unique_ptr<StorageSystem> build_vast(Section& storage, Section& own, Catalo
     read_rates(own, c, name, spec);
     // RAID 6 over the boxes, where there are enough of them; else each write is there twice.
     const bool raid = spec.boxes >= c.integer("storage", name, "write_buffer_raid_min_dboxes");
-    const auto boxes = static_cast<double>(spec.boxes);
+    const auto boxes = real(spec.boxes);
     spec.buffer_written = raid ? boxes / (boxes - 2) : 2;
     spec.reconstruction = c.number("storage", name, "reconstruction_read_fraction");
     spec.metadata_per_s = c.rate("storage", name, "metadata_rate_per_cnode").per_second;

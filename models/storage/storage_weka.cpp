@@ -32,14 +32,13 @@ void check(Section& storage, Section& own, std::int64_t servers, const SpreadSpe
                         "storage.servers = {}",
                         servers - 2, servers_min));
     } else if (stripe + spares > servers) {
-        own.error(
-            "data_drives",
-            fmt::format("a stripe of {}+{} and {} hot spares need {} servers, found {}: no two "
-                        "blocks of a stripe are on one server",
-                        spec.data, spec.parity, spares, stripe + spares, servers),
-            servers - spares - spec.parity >= 3
-                ? fmt::format("at most {}+{}", servers - spares - spec.parity, spec.parity)
-                : "fewer hot spares, parity 2, or more servers");
+        own.error("data_drives",
+                  fmt::format("a stripe of {}+{} and {} hot spares need {} servers, found {}: no "
+                              "two blocks of a stripe are on one server",
+                              spec.data, spec.parity, spares, stripe + spares, servers),
+                  servers - spares - spec.parity >= 3
+                      ? fmt::format("at most {}+{}", servers - spares - spec.parity, spec.parity)
+                      : "fewer hot spares, parity 2, or more servers");
     }
 }
 
@@ -54,15 +53,13 @@ std::unique_ptr<StorageSystem> build_weka(Section& storage, Section& own, Catalo
     const std::vector<double> parities = c.numbers("storage", design.name, "parity");
     spec.parity = static_cast<std::int64_t>(parities[0]);
     std::int64_t spares = c.integer("storage", design.name, "hot_spares");
-    own.read("parity", spec.parity, "Servers of a stripe that may be lost: 2 or 4",
-             {.bound = Bound::count});
+    own.read("parity", spec.parity, "Servers of a stripe that may be lost: 2 or 4", {Bound::count});
     own.read("hot_spares", spares, "Servers' worth of space that is kept free",
-             {.bound = Bound::non_negative});
+             {Bound::non_negative});
     spec.spares = spares;
     spec.data = std::clamp(design.servers - spares - spec.parity, data_min, data_max);
     own.read("data_drives", spec.data, "Servers of a stripe that hold data: 3 to 16",
-             {.bound = Bound::count,
-              .otherwise = "as many as servers, spares and parity leave, at most 16"});
+             {Bound::count, "as many as servers, spares and parity leave, at most 16"});
     if (own.has("data_drives") && (spec.data < data_min || spec.data > data_max)) {
         own.error("data_drives",
                   fmt::format("expected {} to {}, found {}", data_min, data_max, spec.data));
@@ -80,7 +77,7 @@ std::unique_ptr<StorageSystem> build_weka(Section& storage, Section& own, Catalo
         c.rate("storage", design.name, "metadata_rate_per_server").per_second;
     spec.rebuild = c.bandwidth("storage", design.name, "rebuild_bandwidth_per_server");
     own.read("rebuild_bandwidth", spec.rebuild, "What one server rebuilds of lost data per time",
-             {.bound = Bound::positive, .otherwise = "from the catalogue"});
+             {Bound::positive, "from the catalogue"});
     read_latencies(c, design);
     design.calls.first_byte = c.time("storage", design.name, "read_latency");
     spec.failover = c.time("storage", design.name, "failover_time");

@@ -31,8 +31,8 @@ const Ceiling& least(const std::vector<Ceiling>& ceilings) {
 }
 
 Parts all_parts(const StoreDesign& design) {
-    const auto servers = static_cast<double>(design.servers);
-    return {servers, static_cast<double>(design.drive_count()), servers};
+    const auto servers = real(design.servers);
+    return {servers, real(design.drive_count()), servers};
 }
 
 std::vector<Ceiling> read_ceilings(const StoreDesign& design, const Parts& parts) {
@@ -81,8 +81,7 @@ double stripes_hit(std::int64_t width, std::int64_t drives, std::int64_t lost) {
     double share = 1;
     for (std::int64_t i = 0; i < lost; ++i) {
         if (i >= width) return 0;
-        share *= static_cast<double>(width - i) /
-                 static_cast<double>(std::max<std::int64_t>(1, drives - i));
+        share *= real(width - i) / real(std::max<std::int64_t>(1, drives - i));
     }
     return std::min(1.0, share);
 }

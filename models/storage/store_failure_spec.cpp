@@ -65,9 +65,9 @@ void StoreFailureReader::read_part(Section& section, StoreFailureSpec::Part& out
     std::optional<Rate> rate;
     std::optional<Duration> repair;
     section.read(keys.rate, rate, "Failures per time of one",
-                 {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
+                 {Bound::non_negative, "from the catalogue"});
     section.read(keys.repair, repair, "Mean time until it is back, or another is in its place",
-                 {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
+                 {Bound::non_negative, "from the catalogue"});
     if (!section.present() || section.describing()) return;
     if (count(part) == 0) {
         warn_of_keys(section, {keys.rate, keys.repair}, "has no effect: " + none_text(part));
@@ -80,7 +80,7 @@ void StoreFailureReader::read_part(Section& section, StoreFailureSpec::Part& out
     }
     out.rate = rate ? *rate : catalogue_.rate("infrastructure", keys.entry, "annual_failure_rate");
     constexpr double per_second_max = 1;
-    const double per_second = out.rate.per_second * static_cast<double>(count(part));
+    const double per_second = out.rate.per_second * real(count(part));
     if (per_second > per_second_max) {
         section.error(keys.rate,
                       fmt::format("the store's {} {}s would fail {:.3g} times a second",
@@ -96,10 +96,10 @@ StoreStrike StoreFailureReader::read_strike(Section& section, const StoreFailure
     int part = 0;
     section.choose("part", part, store_part_names, "What breaks");
     strike.part = static_cast<StorePart>(part);
-    section.read("index", strike.index, "Which, from 0", {.bound = Bound::non_negative});
+    section.read("index", strike.index, "Which, from 0", {Bound::non_negative});
     std::optional<Duration> down_for;
     section.read("down_for", down_for, "Until it is back, or another drive is in its place",
-                 {.bound = Bound::non_negative, .otherwise = "such a part's mean repair time"});
+                 {Bound::non_negative, "such a part's mean repair time"});
     section.read("takes_data", strike.takes_data, "A server that holds data comes back without it");
     section.finish();
     if (section.describing()) return strike;
@@ -133,11 +133,11 @@ std::optional<StoreFailureSpec> StoreFailureReader::read() {
               random);
     std::optional<double> sigma;
     section.read("repair_sigma", sigma, "Standard deviation of the logarithm of repair times",
-                 {.bound = Bound::non_negative, .otherwise = "from the catalogue"});
+                 {Bound::non_negative, "from the catalogue"});
     std::optional<double> takes_data;
     section.read("server_takes_data", takes_data,
                  "Share of the failed servers with data that come back without it",
-                 {.bound = Bound::fraction, .otherwise = "from the catalogue"});
+                 {Bound::fraction, "from the catalogue"});
     for (Section& strike : section.sections("inject", "A part that fails at a known time")) {
         spec.strikes.push_back(read_strike(strike, spec));
     }

@@ -163,7 +163,7 @@ std::int64_t StoreFailures::server_drives() const {
 }
 
 StoreFailures::Group& StoreFailures::group_of_drive(std::int64_t drive) {
-    return groups_[static_cast<std::size_t>(drive / protection_.group_drives)];
+    return groups_[drive / protection_.group_drives];
 }
 
 void StoreFailures::lose_drive(std::int64_t drive, Duration down_for) {
@@ -182,7 +182,7 @@ void StoreFailures::lose_drive(std::int64_t drive, Duration down_for) {
 }
 
 void StoreFailures::lose_server(std::int64_t index, Duration down_for, bool takes_data) {
-    Server& server = servers_[static_cast<std::size_t>(index)];
+    Server& server = servers_[index];
     if (server.down) return;
     server.down = true;
     ++state_.servers_down;
@@ -209,8 +209,7 @@ void StoreFailures::take_drives_along(std::int64_t server, bool returns_whole) {
         loss.drives += group.drives.lost(StorePart::drive, d) ? 0 : 1;
     if (loss.drives > 0) group.drives.lose(loss);
     if (loss.held) {
-        servers_[static_cast<std::size_t>(server)].release =
-            schedule(protection_.rebuild_after, release_server, server);
+        servers_[server].release = schedule(protection_.rebuild_after, release_server, server);
     }
     go_on(group, StorePart::server);
 }
@@ -226,7 +225,7 @@ void StoreFailures::lose_box(std::int64_t index, Duration down_for) {
 }
 
 void StoreFailures::return_server(std::int64_t index) {
-    Server& server = servers_[static_cast<std::size_t>(index)];
+    Server& server = servers_[index];
     engine_.cancel(server.failover);
     engine_.cancel(server.release);
     server = {};
@@ -273,8 +272,8 @@ void StoreFailures::go_on(Group& group, StorePart last) {
 // ---- what clients feel ----
 
 double StoreFailures::unserved_by_servers() const {
-    const auto all = static_cast<double>(protection_.servers);
-    if (protection_.waits_for_server) return static_cast<double>(state_.servers_down) / all;
+    const auto all = real(protection_.servers);
+    if (protection_.waits_for_server) return real(state_.servers_down) / all;
     const std::int64_t set =
         protection_.failover_servers > 0 ? protection_.failover_servers : protection_.servers;
     double unserved = 0;
@@ -283,13 +282,13 @@ double StoreFailures::unserved_by_servers() const {
         std::int64_t down = 0;
         std::int64_t failing_over = 0;
         for (std::int64_t s = first; s < end; ++s) {
-            down += servers_[static_cast<std::size_t>(s)].down ? 1 : 0;
-            failing_over += servers_[static_cast<std::size_t>(s)].failing_over ? 1 : 0;
+            down += servers_[s].down ? 1 : 0;
+            failing_over += servers_[s].failing_over ? 1 : 0;
         }
         // Servers that hold data are gone for good only as far as their drives have not been rebuilt.
         const bool too_many = down > protection_.servers_lost_max &&
                               (!protection_.servers_hold_data || groups_.empty());
-        unserved += static_cast<double>(too_many ? end - first : failing_over);
+        unserved += real(too_many ? end - first : failing_over);
     }
     return unserved / all;
 }
@@ -299,7 +298,7 @@ void StoreFailures::tell() {
     for (const Group& group : groups_)
         unserved += group.drives.unreadable() * protection_.lost_with_group;
     if (state_.boxes_down > protection_.boxes_lost_max) {
-        unserved += static_cast<double>(state_.boxes_down) / static_cast<double>(protection_.boxes);
+        unserved += real(state_.boxes_down) / real(protection_.boxes);
     }
     const bool was_out = unserved_ > 0;
     unserved_ = listener_.stands_still(state_) ? 1 : std::min(1.0, unserved);

@@ -81,22 +81,21 @@ void StoreReader::read_system() {
 void StoreReader::read_servers() {
     servers_ = kind_->servers;
     storage_.read("servers", servers_, "Storage servers; their bandwidths add up",
-                  {.bound = Bound::count, .otherwise = "1; the fewest that the named system has"});
+                  {Bound::count, "1; the fewest that the named system has"});
     storage_.read("server_write_bandwidth", server_write_, "What one server takes",
-                  {.bound = Bound::positive, .otherwise = "the system's, from the catalogue"});
+                  {Bound::positive, "the system's, from the catalogue"});
     storage_.read("server_read_bandwidth", server_read_, "What one server gives",
-                  {.bound = Bound::positive, .otherwise = "the system's, from the catalogue"});
+                  {Bound::positive, "the system's, from the catalogue"});
     storage_.read("client_bandwidth", client_,
                   "What one node moves to and from the store, per direction",
-                  {.bound = Bound::positive,
-                   .otherwise = "that of the node's NICs, or of the named system's client"});
+                  {Bound::positive, "that of the node's NICs, or of the named system's client"});
 }
 
 void StoreReader::read_network() {
     nics_per_server_ = std::max<std::int64_t>(1, node_.storage_nics);
     storage_.read("nics_per_server", nics_per_server_,
                   "NICs of a storage server, of the network's rate",
-                  {.bound = Bound::count, .otherwise = "as many as a node has for storage"});
+                  {Bound::count, "as many as a node has for storage"});
     int network = 0;
     storage_.choose("network", network, storage_networks,
                     "own: [fabric.storage], apart from the compute network; compute: the servers "
@@ -119,7 +118,7 @@ void StoreReader::read_network() {
     storage_.read("class_weight", weight,
                   "Full packets that the class of its own sends for each one of the compute class "
                   "where both wait (deficit round robin)",
-                  {.bound = Bound::count});
+                  {Bound::count});
     keep_within(storage_, "class_weight", weight, std::int64_t{1000});
     read_priority(storage_, "class_priority", traffic_class_.priority,
                   "IEEE 802.1p priority of the class of its own, 0 to 7 (RoCE)");
@@ -138,18 +137,18 @@ void StoreReader::read_drives() {
     storage_.choose("drive", drive_, drive_names, "What the servers' drives are");
     storage_.read("drives_per_server", drive_count_,
                   "Drives of a server; of a DBox with vast, of a node with local_nvme_raid0",
-                  {.bound = Bound::count, .otherwise = "the system's, from the catalogue"});
+                  {Bound::count, "the system's, from the catalogue"});
     const char* otherwise = "the drive's, from the catalogue";
     storage_.read("drive_capacity", drive_capacity_, "Capacity of one drive",
-                  {.bound = Bound::positive, .otherwise = otherwise});
+                  {Bound::positive, otherwise});
     storage_.read("drive_read_bandwidth", drive_read_, "What one drive gives",
-                  {.bound = Bound::positive, .otherwise = otherwise});
+                  {Bound::positive, otherwise});
     storage_.read("drive_write_bandwidth", drive_write_, "What one drive takes",
-                  {.bound = Bound::positive, .otherwise = otherwise});
+                  {Bound::positive, otherwise});
     if (role_ == StoreRole::object) return;  // no system of these has RAID groups
     storage_.read("drive_rebuild_bandwidth", drive_rebuild_,
                   "What a RAID group rebuilds of a lost drive per time",
-                  {.bound = Bound::positive, .otherwise = otherwise});
+                  {Bound::positive, otherwise});
 }
 
 void StoreReader::warn_of_idle_keys() {
@@ -275,9 +274,8 @@ StoreSetup StoreReader::build(const std::vector<ClusterNetwork>& networks) {
         built.server_write = built.server_read;
     }
     constexpr double bytes_max = 9e18;
-    const double drives =
-        static_cast<double>(built.drives.count) * static_cast<double>(built.servers);
-    if (drives * static_cast<double>(built.drives.capacity.count()) > bytes_max) {
+    const double drives = real(built.drives.count) * real(built.servers);
+    if (drives * real(built.drives.capacity.count()) > bytes_max) {
         storage_.error("servers", fmt::format("{:.3g} drives of {} hold more than 9 EB", drives,
                                               to_text(built.drives.capacity)));
         storage_.finish();
@@ -310,7 +308,7 @@ StoreSetup StoreReader::build(const std::vector<ClusterNetwork>& networks) {
     const Bytes net = store.system->capacity().net;
     if (net < Bytes::of(INT64_MAX)) store.capacity = net;
     server_write_ = built.server_write.value_or(least(store.limits.write).bandwidth *
-                                                (1.0 / static_cast<double>(built.servers)));
+                                                (1.0 / real(built.servers)));
     return store;
 }
 

@@ -408,8 +408,8 @@ void StoreService::share_bytes() {
             {.client = each->client,
              .limits = {spec.store * 3 + d, spec.store * 3 + 2, client_limit(each->client, d),
                         client_limit(each->client, d) + 2 * (1 + spec.store)},
-             .use = {1, 1 / static_cast<double>(most.bits_per_second()), 1, 1},
-             .weight = static_cast<double>(spec.weight) / static_cast<double>(beside[place(*each)]),
+             .use = {1, 1 / real(most.bits_per_second()), 1, 1},
+             .weight = real(spec.weight) / real(beside[place(*each)]),
              .cap = each->bytes.cap,
              .cap_wall = spec.cap_wall});
     }
@@ -432,14 +432,14 @@ ByteShares StoreService::shares_now() const {
     ByteShares shares(client_limit(clients_.size(), 0));
     for (std::size_t s = 0; s < stores_.size(); ++s) {
         const StoreSupply& supply = stores_[s].supply;
-        shares.limit(s * 3, static_cast<double>(supply.read.bits_per_second()), Wall::store);
-        shares.limit(s * 3 + 1, static_cast<double>(stores_[s].write()), Wall::store);
+        shares.limit(s * 3, real(supply.read.bits_per_second()), Wall::store);
+        shares.limit(s * 3 + 1, real(stores_[s].write()), Wall::store);
         shares.limit(s * 3 + 2, 1, Wall::store);
     }
     for (std::size_t c = 0; c < clients_.size(); ++c) {
         for (std::size_t d = 0; d < 2; ++d) {
             const auto bound = [&](std::size_t limit, Bandwidth most) {
-                shares.limit(limit, static_cast<double>(most.bits_per_second()), Wall::client);
+                shares.limit(limit, real(most.bits_per_second()), Wall::client);
             };
             bound(client_limit(c, d), clients_[c].network[d]);
             const std::vector<ClientPath>& paths = clients_[c].paths;
@@ -466,22 +466,22 @@ void StoreService::share_files() {
                 if (t.spec.store != s || t.spec.direction != direction) continue;
                 t.files.rate = 0;
                 if (t.files.left == 0 || !served(t)) continue;
-                asking.push_back({&t, static_cast<double>(t.spec.weight)});
+                asking.push_back({&t, real(t.spec.weight)});
                 weights += asking.back().weight;
             }
             const StoreSupply& supply = stores_[s].supply;
-            double free = static_cast<double>(parts_per_second(
+            double free = real(parts_per_second(
                 direction == Direction::read ? supply.opens_per_s : supply.creates_per_s));
             // Those that ask for least per weight first: what they leave is the others'.
             std::ranges::stable_sort(asking, [](const Asking& a, const Asking& b) {
-                return static_cast<double>(a.transfer->files.cap) / a.weight <
-                       static_cast<double>(b.transfer->files.cap) / b.weight;
+                return real(a.transfer->files.cap) / a.weight <
+                       real(b.transfer->files.cap) / b.weight;
             });
             for (const Asking& each : asking) {
                 const double fair = free * each.weight / weights;
                 Flow& flow = each.transfer->files;
-                flow.rate = static_cast<double>(flow.cap) <= fair ? flow.cap : std::llround(fair);
-                free -= static_cast<double>(flow.rate);
+                flow.rate = real(flow.cap) <= fair ? flow.cap : std::llround(fair);
+                free -= real(flow.rate);
                 weights -= each.weight;
             }
         }

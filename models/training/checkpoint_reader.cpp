@@ -8,16 +8,14 @@ namespace {
 
 void read_size(Section& checkpoint, CheckpointKeys& keys) {
     checkpoint.read_time_or_steps("interval", keys.interval, keys.interval_steps,
-                                  "Time or steps between checkpoints", {.bound = Bound::positive});
-    checkpoint.choose(
-        "clock", keys.clock, interval_clocks,
-        "What the interval counts: training time since the last checkpoint, or wall-clock "
-        "time from start to start");
+                                  "Time or steps between checkpoints", {Bound::positive});
+    checkpoint.choose("clock", keys.clock, interval_clocks,
+                      "What the interval counts: training time since the last checkpoint, or "
+                      "wall-clock time from start to start");
     checkpoint.read("size", keys.size, "Bytes of one checkpoint",
-                    {.bound = Bound::positive, .otherwise = "parameters x bytes_per_param"});
-    checkpoint.read(
-        "bytes_per_param", keys.bytes_per_param, "Bytes that are saved per parameter",
-        {.bound = Bound::positive, .otherwise = "weights and optimizer state, from the catalogue"});
+                    {Bound::positive, "parameters x bytes_per_param"});
+    checkpoint.read("bytes_per_param", keys.bytes_per_param, "Bytes that are saved per parameter",
+                    {Bound::positive, "weights and optimizer state, from the catalogue"});
     checkpoint.read("gradients", keys.gradients,
                     "Gradients are saved too, at the precision of the weights");
 }
@@ -26,32 +24,30 @@ void read_writers(Section& checkpoint, CheckpointKeys& keys) {
     checkpoint.choose("layout", keys.layout, checkpoint_layouts,
                       "sharded: every rank writes its part; consolidated: one rank writes all");
     checkpoint.read("files_per_rank", keys.files_per_rank, "Files that each writing rank creates",
-                    {.bound = Bound::count, .otherwise = "from the catalogue"});
+                    {Bound::count, "from the catalogue"});
     checkpoint.read("serialization", keys.serialization,
                     "What one rank turns from tensors into a file",
-                    {.bound = Bound::positive, .otherwise = "from the catalogue"});
+                    {Bound::positive, "from the catalogue"});
 }
 
 void read_snapshot(Section& checkpoint, CheckpointKeys& keys) {
     checkpoint.read("snapshot_fraction", keys.snapshot_fraction,
                     "Share of the link to the host that a snapshot to its memory gets (async)",
-                    {.bound = Bound::fraction, .otherwise = "from the catalogue"});
+                    {Bound::fraction, "from the catalogue"});
     checkpoint.read("buffers", keys.buffers,
                     "Snapshots that host memory holds while they are uploaded (async)",
-                    {.bound = Bound::count});
+                    {Bound::count});
     checkpoint.read(
         "upload_slowdown", keys.upload_slowdown,
         "What a step takes longer while an upload runs (async)",
-        {.bound = Bound::fraction,
-         .otherwise = "from the catalogue; with storage.network = \"compute\" also what both "
-                      "have of the links at run.fidelity = \"flow\", and at \"packet\" what "
-                      "a packet window shows"});
+        {Bound::fraction,
+         "from the catalogue; with storage.network = \"compute\" also what both have of the links "
+         "at run.fidelity = \"flow\", and at \"packet\" what a packet window shows"});
     checkpoint.read("full_every", keys.full_every,
                     "Every so-many-th checkpoint is whole; those between hold what has changed",
-                    {.bound = Bound::count});
+                    {Bound::count});
     checkpoint.read("changed_fraction", keys.changed_fraction,
-                    "Share of the state that changes between two checkpoints",
-                    {.bound = Bound::fraction});
+                    "Share of the state that changes between two checkpoints", {Bound::fraction});
 }
 
 void warn_of_what_has_no_effect(Section& checkpoint, const CheckpointKeys& keys) {
@@ -76,20 +72,20 @@ void warn_of_what_has_no_effect(Section& checkpoint, const CheckpointKeys& keys)
 
 TierKeys read_tier(Section& section) {
     TierKeys tier;
-    section.choose("place", tier.place, place_names,
-                   "Memory of the node or of its neighbour, drives of the node, [storage], or "
-                   "[object_store]");
+    section.choose(
+        "place", tier.place, place_names,
+        "Memory of the node or of its neighbour, drives of the node, [storage], or [object_store]");
     section.read("every", tier.every,
                  "It takes every so-many-th checkpoint of the tier above; the first takes all",
-                 {.bound = Bound::count});
-    section.read("keep", tier.keep, "Newest complete copies that stay", {.bound = Bound::count});
+                 {Bound::count});
+    section.read("keep", tier.keep, "Newest complete copies that stay", {Bound::count});
     section.read("keep_for", tier.keep_for, "How long a copy stays, instead of `keep`",
-                 {.bound = Bound::positive});
+                 {Bound::positive});
     section.read("write_bandwidth", tier.write,
                  "What one node writes there, of a place on the nodes",
-                 {.bound = Bound::positive, .otherwise = "the node's, from the catalogue"});
+                 {Bound::positive, "the node's, from the catalogue"});
     section.read("read_bandwidth", tier.read, "What one node reads back from there",
-                 {.bound = Bound::positive, .otherwise = "the node's, from the catalogue"});
+                 {Bound::positive, "the node's, from the catalogue"});
     section.finish();
     return tier;
 }
@@ -107,10 +103,9 @@ CheckpointSections::CheckpointSections(Section& job) : checkpoint(job.section("c
 CheckpointKeys read_checkpoint_keys(CheckpointSections& sections) {
     Section& checkpoint = sections.checkpoint;
     CheckpointKeys keys;
-    checkpoint.choose(
-        "mode", keys.mode, checkpoint_modes,
-        "sync: the job stands still until the first tier has it all; async: until a copy is in "
-        "host memory");
+    checkpoint.choose("mode", keys.mode, checkpoint_modes,
+                      "sync: the job stands still until the first tier has it all; async: until a "
+                      "copy is in host memory");
     read_size(checkpoint, keys);
     read_writers(checkpoint, keys);
     read_snapshot(checkpoint, keys);

@@ -14,8 +14,7 @@ namespace {
 
 // What takes so long for a whole state, for these bytes of one.
 Duration part_of(Duration whole, Bytes bytes, Bytes state) {
-    const double share = static_cast<double>(bytes.count()) /
-                         static_cast<double>(std::max<std::int64_t>(1, state.count()));
+    const double share = real(bytes.count()) / real(std::max<std::int64_t>(1, state.count()));
     return from_seconds(seconds(whole) * share);
 }
 
@@ -299,7 +298,7 @@ StoreService::Progress Checkpointer::progress(std::size_t tier) {
     const Duration whole = spec_.tiers[tier].write_time;
     const double share = whole > Duration{} ? seconds(elapsed) / seconds(whole) : 0;
     const Bytes bytes = states_.find(move.number)->bytes;
-    const auto moved = std::llround(share * static_cast<double>(spec_.size.count()));
+    const auto moved = std::llround(share * real(spec_.size.count()));
     StoreService::Progress out{std::min(bytes, Bytes::of(moved)), {}};
     out.walls[spec_.tiers[tier].write_wall] = elapsed;
     return out;

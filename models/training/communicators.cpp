@@ -27,8 +27,7 @@ GpuGroups::List Communicators::groups(std::int64_t stride, std::int64_t ranks) c
             group.reserve(static_cast<std::size_t>(ranks));
             for (std::int64_t k = 0; k < ranks; ++k) {
                 const std::int64_t rank = base + offset + k * stride;
-                group.push_back(nodes_[static_cast<std::size_t>(rank / node_.gpus)] * node_.gpus +
-                                rank % node_.gpus);
+                group.push_back(nodes_[rank / node_.gpus] * node_.gpus + rank % node_.gpus);
             }
         }
     }
@@ -62,7 +61,7 @@ const Communicator& Communicators::of(Collective collective, std::int64_t stride
         measure(*network_, {name, [&] { return groups(stride, ranks); }}, collective, c);
     }
     if (nics > 0) {
-        const double part = static_cast<double>(nics) / static_cast<double>(node_.nics);
+        const double part = real(nics) / real(node_.nics);
         c.nominal_network *= part;
         c = c.with_network_slowed(1 / part);
         for (LinkLoads::Load& load : c.loads.links) load.flows *= part;

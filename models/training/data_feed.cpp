@@ -257,7 +257,7 @@ void DataFeed::plan() {
 bool DataFeed::update_wait() {
     Duration wait = pace().wait_alone;
     if (starving()) {
-        const double leaves = static_cast<double>(given_ / reads()) / 8;
+        const double leaves = real(given_ / reads()) / 8;
         const DataSupply supply = growing() ? supply_.at_two_reads() : supply_;
         const double slow = given_ == 0
                                 ? seconds(longest)

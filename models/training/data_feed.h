@@ -12,7 +12,6 @@
 // loaders start and when an epoch begins; towards an epoch's end all of it is read and they are used up.
 // Ignores: opens (they are not shared with others here); the caches of a node that replaces another.
 
-#include <algorithm>
 #include <memory>
 
 #include "models/storage/storage.h"

@@ -23,15 +23,14 @@ constexpr double table_high = 0.75;
 
 double harmonic(std::int64_t n) {
     double sum = 0;
-    for (std::int64_t k = 1; k <= std::min<std::int64_t>(n, 1000); ++k)
-        sum += 1 / static_cast<double>(k);
-    if (n > 1000) sum += portable_log(static_cast<double>(n) / 1000);
+    for (std::int64_t k = 1; k <= std::min<std::int64_t>(n, 1000); ++k) sum += 1 / real(k);
+    if (n > 1000) sum += portable_log(real(n) / 1000);
     return sum;
 }
 
 // The largest of n exponential times with mean 1.
 double slowest_exponential(RandomStream& random, std::int64_t n) {
-    const double below = portable_exp(portable_log(1 - random.uniform()) / static_cast<double>(n));
+    const double below = portable_exp(portable_log(1 - random.uniform()) / real(n));
     return -portable_log(std::max(1 - below, 1e-300));
 }
 
@@ -60,9 +59,8 @@ class Queues {
             const double end = now_ + length;
             while (now_ < end) load_until(end);
         }
-        const double steps = static_cast<double>(spec_.steps);
-        return {(now_ - from) / steps, computed / steps,
-                drawn_ / static_cast<double>(batches_) / spec_.supply};
+        const double steps = real(spec_.steps);
+        return {(now_ - from) / steps, computed / steps, drawn_ / real(batches_) / spec_.supply};
     }
 
   private:
@@ -89,8 +87,7 @@ class Queues {
             now_ = end;
             return;
         }
-        const double rate =
-            spec_.supply * static_cast<double>(ranks_) / static_cast<double>(loading_.size());
+        const double rate = spec_.supply * real(ranks_) / real(loading_.size());
         const Batch next = loading_.top();
         const double ready_at = now_ + (next.ends - work_) / rate;
         if (ready_at > end) {
@@ -174,14 +171,13 @@ DataLoader::DataLoader(const DataDemand& demand, const LoaderSpec& loader, const
     queue.ranks = hosts.gpus();
     queue.prefetch = std::min(loader.prefetch, prefetch_simulated_max);
     queue.batch_variation =
-        demand.sample_stdev / demand.sample_bytes / std::sqrt(static_cast<double>(demand.batch));
+        demand.sample_stdev / demand.sample_bytes / std::sqrt(real(demand.batch));
     queue.jitter = seconds(demand.handover_jitter) / base;
     const double free_step = 1 + queue.jitter * harmonic(queue.ranks);
     free_step_s_ = base * free_step;
     if (queue.batch_variation == 0 && queue.jitter == 0) return;
     for (std::int64_t cell = 0; cell <= table_cells; ++cell) {
-        const double u = table_low + (table_high - table_low) * static_cast<double>(cell) /
-                                         static_cast<double>(table_cells);
+        const double u = table_low + (table_high - table_low) * real(cell) / real(table_cells);
         queue.supply = u / (1 - u) / free_step;
         const QueueResult r = simulate_queues(queue);
         excess_.push_back(std::max(0.0, r.step - std::max(r.free_step, r.batch)) / free_step);
@@ -191,18 +187,17 @@ DataLoader::DataLoader(const DataDemand& demand, const LoaderSpec& loader, const
 double DataLoader::excess(double supply_over_demand) const {
     if (excess_.empty() || std::isinf(supply_over_demand)) return 0;
     const double u = supply_over_demand / (1 + supply_over_demand);
-    const double place =
-        (u - table_low) / (table_high - table_low) * static_cast<double>(table_cells);
-    if (place <= 0 || place >= static_cast<double>(table_cells)) return 0;
+    const double place = (u - table_low) / (table_high - table_low) * real(table_cells);
+    if (place <= 0 || place >= real(table_cells)) return 0;
     const auto cell = static_cast<std::size_t>(place);
-    const double part = place - static_cast<double>(cell);
+    const double part = place - real(cell);
     return excess_[cell] * (1 - part) + excess_[cell + 1] * part;
 }
 
 // What a worker waits for the store before a sample's bytes flow, on average.
 double DataLoader::latency_per_sample(const DataSupply& supply) const {
     const auto of_format = [&](double open, double request) {
-        const double per_file = static_cast<double>(loader_.samples_per_file);
+        const double per_file = real(loader_.samples_per_file);
         switch (loader_.format) {
             case SampleFormat::shards:
                 return (open + request) / per_file;
@@ -231,11 +226,10 @@ DataLoader::Limit DataLoader::slowest(const DataSupply& supply, Work work) const
     const double remote = std::max(0.0, 1 - supply.memory_share - supply.local_share);
     const double remote_bytes = demand_.sample_bytes * remote;
     const double local_bytes = demand_.sample_bytes * supply.local_share;
-    const double gpus = static_cast<double>(hosts_.gpus());
-    const double nodes = static_cast<double>(hosts_.nodes);
-    const double files = loader_.format == SampleFormat::files
-                             ? remote
-                             : remote / static_cast<double>(loader_.samples_per_file);
+    const double gpus = real(hosts_.gpus());
+    const double nodes = real(hosts_.nodes);
+    const double files =
+        loader_.format == SampleFormat::files ? remote : remote / real(loader_.samples_per_file);
     const Limit limits[] = {
         {DataWall::store, share(supply.store_bandwidth, remote_bytes)},
         {DataWall::node_network, share(supply.node_bandwidth * nodes, remote_bytes)},
@@ -247,8 +241,7 @@ DataLoader::Limit DataLoader::slowest(const DataSupply& supply, Work work) const
         {DataWall::gpu_decode, decodes && loader_.gpu_decode_rate > 0
                                    ? loader_.gpu_decode_rate * gpus
                                    : DataSupply::unlimited},
-        {DataWall::workers,
-         share(gpus * static_cast<double>(loader_.workers), worker_seconds(supply, work))}};
+        {DataWall::workers, share(gpus * real(loader_.workers), worker_seconds(supply, work))}};
     return *std::min_element(
         std::begin(limits), std::end(limits),
         [](const Limit& a, const Limit& b) { return a.samples_per_s < b.samples_per_s; });
@@ -256,7 +249,7 @@ DataLoader::Limit DataLoader::slowest(const DataSupply& supply, Work work) const
 
 DataFlow DataLoader::flow(const DataSupply& supply) const {
     const Limit limit = slowest(supply, Work::read_and_decode);
-    const double step_samples = static_cast<double>(hosts_.gpus() * demand_.batch);
+    const double step_samples = real(hosts_.gpus() * demand_.batch);
     const double demand = step_samples / free_step_s_;
     const double supplied_step_s = step_samples / limit.samples_per_s;
     const double remote = std::max(0.0, 1 - supply.memory_share - supply.local_share);
@@ -270,23 +263,22 @@ DataFlow DataLoader::flow(const DataSupply& supply) const {
     out.supply_samples_per_s = limit.samples_per_s;
     out.demand_bandwidth = demand * demand_.sample_bytes * remote;
     out.read_bandwidth = out.samples_per_s * demand_.sample_bytes * remote;
-    out.queue_bytes = step_samples * static_cast<double>(loader_.prefetch) * demand_.sample_bytes;
-    out.bridge_s = static_cast<double>(loader_.prefetch) * free_step_s_;
+    out.queue_bytes = step_samples * real(loader_.prefetch) * demand_.sample_bytes;
+    out.bridge_s = real(loader_.prefetch) * free_step_s_;
     return out;
 }
 
 DataEpoch DataLoader::epoch(const DataSupply& supply, double steps) const {
     const DataFlow steady = flow(supply);
-    const double step_samples = static_cast<double>(hosts_.gpus() * demand_.batch);
+    const double step_samples = real(hosts_.gpus() * demand_.batch);
     const double batch_s = step_samples / steady.supply_samples_per_s;
-    const double at_once = loader_.batch_per_worker
-                               ? static_cast<double>(std::min(loader_.workers, loader_.prefetch))
-                               : 1;
+    const double at_once =
+        loader_.batch_per_worker ? real(std::min(loader_.workers, loader_.prefetch)) : 1;
     DataEpoch out;
     const double alone_s = worker_seconds(supply, Work::read_and_decode) *
-                           (loader_.batch_per_worker ? static_cast<double>(demand_.batch) : 1);
+                           (loader_.batch_per_worker ? real(demand_.batch) : 1);
     out.first_batch_s = std::max(at_once * batch_s, alone_s);
-    const double files = steps * step_samples / static_cast<double>(loader_.samples_per_file);
+    const double files = steps * step_samples / real(loader_.samples_per_file);
     const double listing_s = files * seconds(loader_.listing);
     out.first_batch_s += listing_s;
     double waits_s = 0;  // of the steps that shuffle buffers grow in
@@ -305,15 +297,15 @@ DataEpoch DataLoader::epoch(const DataSupply& supply, double steps) const {
 }
 
 double DataLoader::shuffle_bytes() const {
-    return static_cast<double>(loader_.shuffle_buffer) *
-           static_cast<double>(loader_.workers * hosts_.gpus()) * demand_.sample_bytes;
+    return real(loader_.shuffle_buffer) * real(loader_.workers * hosts_.gpus()) *
+           demand_.sample_bytes;
 }
 
 double DataLoader::shuffle_initial_bytes() const {
     if (loader_.shuffle_buffer == 0) return 0;
     const std::int64_t initial = loader_.shuffle_initial.value_or(loader_.shuffle_buffer);
-    return shuffle_bytes() * static_cast<double>(std::min(initial, loader_.shuffle_buffer)) /
-           static_cast<double>(loader_.shuffle_buffer);
+    return shuffle_bytes() * real(std::min(initial, loader_.shuffle_buffer)) /
+           real(loader_.shuffle_buffer);
 }
 
 double DataLoader::shuffle_fill_bandwidth(const DataSupply& supply) const {

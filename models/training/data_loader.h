@@ -124,7 +124,7 @@ class DataLoader {
 
     // The whole job's.
     double bytes_per_step() const {
-        return static_cast<double>(hosts_.gpus() * demand_.batch) * demand_.sample_bytes;
+        return real(hosts_.gpus() * demand_.batch) * demand_.sample_bytes;
     }
     const DataDemand& demand() const { return demand_; }
     const LoaderHosts& hosts() const { return hosts_; }

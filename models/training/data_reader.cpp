@@ -44,47 +44,45 @@ DataKeys read_keys(Section& data) {
     data.choose("source", k.source, data_source_names, "Where the samples are");
     data.choose("format", k.format, sample_format_names, "How samples lie in files");
     data.read("sample_size", k.sample_size, "Mean bytes of a sample, as stored",
-              {.bound = Bound::positive, .otherwise = "the demand's; needed for custom"});
+              {Bound::positive, "the demand's; needed for custom"});
     data.read("sample_stdev", k.sample_stdev, "Standard deviation of a sample's bytes",
-              {.bound = Bound::non_negative, .otherwise = "the demand's; 0 for custom"});
+              {Bound::non_negative, "the demand's; 0 for custom"});
     data.read("batch", k.batch, "Samples of one GPU in one step",
-              {.bound = Bound::count, .otherwise = "the demand's; 1 for custom"});
-    data.choose("sampler", k.sampler, sampler_names,
-                "What a node reads of the data set: each epoch any samples, as PyTorch's "
-                "DistributedSampler deals them out, or always its own, as with WebDataset's "
-                "split_by_node");
+              {Bound::count, "the demand's; 1 for custom"});
+    data.choose(
+        "sampler", k.sampler, sampler_names,
+        "What a node reads of the data set: each epoch any samples, as PyTorch's "
+        "DistributedSampler deals them out, or always its own, as with WebDataset's split_by_node");
     data.read("samples_per_file", k.samples_per_file, "Samples in one shard or record file",
-              {.bound = Bound::count});
-    data.read("workers", k.workers, "Loader workers of one GPU", {.bound = Bound::count});
+              {Bound::count});
+    data.read("workers", k.workers, "Loader workers of one GPU", {Bound::count});
     data.read("prefetch", k.prefetch, "Batches that wait or are under way for one GPU",
-              {.bound = Bound::count});
+              {Bound::count});
     data.read(
         "shuffle_buffer", k.shuffle_buffer,
         "Samples that each worker draws from at random; filled again at every start and epoch",
-        {.bound = Bound::non_negative});
+        {Bound::non_negative});
     data.read("shuffle_initial", k.shuffle_initial,
               "Samples of the shuffle buffer before a first batch; then two are read for each "
               "sample that leaves, until it is full, as in WebDataset (there 100)",
-              {.bound = Bound::count, .otherwise = "all of the buffer, as in tf.data"});
+              {Bound::count, "all of the buffer, as in tf.data"});
     data.read("decode_rate", k.decode_rate, "Samples a second that one CPU core decodes",
-              {.bound = Bound::positive,
-               .otherwise = "JPEG's from the catalogue for resnet50; else nothing to decode"});
+              {Bound::positive, "JPEG's from the catalogue for resnet50; else nothing to decode"});
     data.read("gpu_decode", k.gpu_decode,
               "GPUs decode instead of CPU cores, at the catalogue's rate");
     data.read("cores", k.cores, "CPU cores of a node that decode",
-              {.bound = Bound::positive, .otherwise = "all of the node's, from the catalogue"});
+              {Bound::positive, "all of the node's, from the catalogue"});
     data.read("dataset", k.dataset, "Bytes of the data set; an epoch reads all of it",
-              {.bound = Bound::positive, .otherwise = "unknown: nothing can be cached"});
+              {Bound::positive, "unknown: nothing can be cached"});
     data.read("cache", k.cache, "Space on each node's drives that caches samples",
-              {.bound = Bound::positive, .otherwise = "no cache"});
+              {Bound::positive, "no cache"});
     data.choose("cache_policy", k.policy, cache_policy_names,
                 "What stays when not all fits; epochs read in new random orders");
     data.read("page_cache", k.page_cache, "Memory of each node that caches samples (LRU)",
-              {.bound = Bound::non_negative, .otherwise = "0: each epoch reads all again"});
+              {Bound::non_negative, "0: each epoch reads all again"});
     data.read("egress_price", k.egress_price, "USD for 1 GB that leaves the object store",
-              {.bound = Bound::non_negative,
-               .otherwise = "[object_store]'s; without that section needed for source = "
-                            "\"object_store\""});
+              {Bound::non_negative,
+               "[object_store]'s; without that section needed for source = \"object_store\""});
     return k;
 }
 
@@ -174,29 +172,28 @@ DataDemand demand_of(const DataKeys& k, Catalogue& c, const DataContext& context
     d.batch = k.batch;
     if (k.demand == llm_text) {
         d.batch = 1;
-        d.sample_bytes = static_cast<double>(context.tokens_per_step) *
+        d.sample_bytes = real(context.tokens_per_step) *
                          c.number("loader_demand", "llm_text", "bytes_per_token") /
-                         static_cast<double>(context.nodes * context.gpus_per_node);
+                         real(context.nodes * context.gpus_per_node);
     } else if (k.demand != custom) {
         const std::string entry = word_of(data_demand_names, k.demand) + "_h100";
-        d.sample_bytes = static_cast<double>(c.data("loader_demand", entry, "sample_size").count());
+        d.sample_bytes = real(c.data("loader_demand", entry, "sample_size").count());
         if (c.has("loader_demand", entry, "sample_stdev")) {
-            d.sample_stdev =
-                static_cast<double>(c.data("loader_demand", entry, "sample_stdev").count());
+            d.sample_stdev = real(c.data("loader_demand", entry, "sample_stdev").count());
         }
         if (!batch_given) d.batch = c.integer("loader_demand", entry, "batch");
     }
-    if (k.sample_size) d.sample_bytes = static_cast<double>(k.sample_size->count());
-    if (k.sample_stdev) d.sample_stdev = static_cast<double>(k.sample_stdev->count());
+    if (k.sample_size) d.sample_bytes = real(k.sample_size->count());
+    if (k.sample_stdev) d.sample_stdev = real(k.sample_stdev->count());
     return d;
 }
 
 // A worker's buffer of samples holds no more than it reads in an epoch.
 std::int64_t shuffle_buffer_of(const DataKeys& k, const DataContext& context, double sample_bytes) {
     if (!k.dataset) return k.shuffle_buffer;
-    const auto workers = static_cast<double>(k.workers * context.nodes * context.gpus_per_node);
-    const double own = static_cast<double>(k.dataset->count()) / sample_bytes / workers;
-    return static_cast<std::int64_t>(std::min(static_cast<double>(k.shuffle_buffer), own));
+    const auto workers = real(k.workers * context.nodes * context.gpus_per_node);
+    const double own = real(k.dataset->count()) / sample_bytes / workers;
+    return static_cast<std::int64_t>(std::min(real(k.shuffle_buffer), own));
 }
 
 LoaderSpec loader_of(const DataKeys& k, Catalogue& c) {
@@ -246,13 +243,13 @@ void add_caches(DataLoading& out, const DataKeys& k, Catalogue& c, const DataCon
         out.supply.local_share = 1;
     }
     if (!k.dataset) return;
-    out.dataset_bytes = static_cast<double>(k.dataset->count());
+    out.dataset_bytes = real(k.dataset->count());
     const Bytes reach = read_by_a_node(k, context);
     // What an epoch reads of these.
-    const double part = out.dataset_bytes / static_cast<double>(context.nodes * reach.count());
+    const double part = out.dataset_bytes / real(context.nodes * reach.count());
     const auto hit_rate = [&](CachePolicy policy, Bytes cache) {
-        return epoch_hit_rate(policy, static_cast<double>(cache.count()),
-                              static_cast<double>(reach.count()), std::min(1.0, part));
+        return epoch_hit_rate(policy, real(cache.count()), real(reach.count()),
+                              std::min(1.0, part));
     };
     out.page_cache = std::min(k.page_cache, reach);
     out.supply.memory_share = hit_rate(CachePolicy::lru, k.page_cache);

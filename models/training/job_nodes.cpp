@@ -25,8 +25,7 @@ JobNodes::Slots JobNodes::part_with(const NodePool::Struck& struck) {
     const FailureCause& cause = causes_[struck.strike.cause];
     if (struck.slots.size() == 1 && count() > 1 &&
         struck.strike.misleads(spec_.recovery.misdiagnosis)) {
-        auto blamed =
-            static_cast<std::int64_t>(struck.strike.bystander * static_cast<double>(spec_.nodes));
+        auto blamed = static_cast<std::int64_t>(struck.strike.bystander * real(spec_.nodes));
         while (blamed == struck.slots[0] || pool_.node_in(blamed) < 0) {
             blamed = (blamed + 1) % spec_.nodes;
         }

@@ -23,9 +23,7 @@ void TrainingJob::interrupt(const NodePool::Struck& struck, Duration detection,
     failed_ = struck;
     if (cause.remedy == Remedy::restart) failed_.slots.clear();
     if (failed_.slots.empty()) work_.fail_copies({});
-    for (const std::int64_t slot : failed_.slots) {
-        work_.fail_copies({StateLoss::Scope::node, slot});
-    }
+    for (const std::int64_t slot : failed_.slots) work_.fail_copies({StateLoss::Scope::node, slot});
     if (trusted && saver_.saves()) saver_.give_up_after(*trusted);
     work_.fall_back(partial);
     record("interruption", cause.name, struck.strike.slot, work_.counts().steps_lost - lost_before);

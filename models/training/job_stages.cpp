@@ -1,6 +1,5 @@
 #include "models/training/job_stages.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace railyard {

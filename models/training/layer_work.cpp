@@ -30,16 +30,16 @@ struct LayerEnd {
 void state_seconds(const StateMixer& state, const ParallelPlan& p, const Gpu& gpu, LayerWork& out) {
     constexpr double kernels = 5;
     constexpr double state_bytes = 12;  // of an element in 32 bits: written, summed up, read
-    const double chunk = static_cast<double>(state.chunk);
-    const double size = static_cast<double>(state.size);
+    const double chunk = real(state.chunk);
+    const double size = real(state.size);
     // Multiply-adds of a token.
     double products = chunk * state.key_width() + (chunk + 2 * size) * state.width();
     if (state.delta_rule) {
         // Each token's values and keys are solved for those of the tokens before it, in a triangle.
-        const double heads = static_cast<double>(state.heads);
+        const double heads = real(state.heads);
         products = heads * chunk * (3 * size + chunk / 3) + (2 * chunk + 3 * size) * state.width();
     }
-    const double t = static_cast<double>(p.tensor);
+    const double t = real(p.tensor);
     const double tokens = p.rank_tokens() / t;
     const double flops = 2 * products * tokens;
     const double bytes = (activation_element_bytes * 2 * (state.width() + state.key_width()) +
@@ -54,7 +54,7 @@ void state_seconds(const StateMixer& state, const ParallelPlan& p, const Gpu& gp
 
 void attention_seconds(const TransformerModel& m, const ParallelPlan& p, const Gpu& gpu,
                        LayerWork& out) {
-    const double t = static_cast<double>(p.tensor);
+    const double t = real(p.tensor);
     const double tokens = p.rank_tokens();
     // Scores and their product with the values, over whole sequences.
     const double flops = 2 * tokens * attended_tokens(m, p.sequence_length) *
@@ -65,7 +65,7 @@ void attention_seconds(const TransformerModel& m, const ParallelPlan& p, const G
         // Each score has one exponential, which narrow heads have few multiplications to hide behind.
         constexpr double usual_width = 128;
         // 8 bits are multiplied in half the time; exponentials take as long as before.
-        const double width = static_cast<double>(m.head_dim + m.value_dim) / 2;
+        const double width = real(m.head_dim + m.value_dim) / 2;
         const double rate = gpu.sustained_flops() * gpu.fused_attention_efficiency *
                             (1 + gpu.exponential_width / usual_width) /
                             ((p.attention_in_fp8 ? 0.5 : 1) + gpu.exponential_width / width);
@@ -84,8 +84,7 @@ void attention_seconds(const TransformerModel& m, const ParallelPlan& p, const G
     const bool aligned = m.head_dim * static_cast<std::int64_t>(activation_element_bytes) % 16 == 0;
     const double products = flops / (gpu.sustained_flops() * gpu.batched_gemm_efficiency *
                                      (aligned ? 1 : gpu.unaligned_efficiency));
-    const double scores =
-        static_cast<double>(m.heads) / t * static_cast<double>(p.sequence_length) * tokens;
+    const double scores = real(m.heads) / t * real(p.sequence_length) * tokens;
     const double traffic = memory_seconds(gpu, scores * gpu.score_traffic);
     out.forward.attention = products + traffic + 4 * gap;
     out.backward.attention = 2 * products + 1.5 * traffic + 2 * gap;
@@ -140,7 +139,7 @@ double expert_exchange_seconds(const TransformerModel& m, const ParallelPlan& p,
                                Communicators& groups, double token_bytes) {
     const Communicator& group = groups.of(Collective::all_to_all, p.expert_stride(), p.expert);
     const double tokens = p.rank_tokens() * p.imbalance();
-    const double k = static_cast<double>(m.topk);
+    const double k = real(m.topk);
     if (p.dispatch == ExpertDispatch::all_to_all) {
         const double bytes = tokens * k * token_bytes;
         groups.note(
@@ -149,11 +148,10 @@ double expert_exchange_seconds(const TransformerModel& m, const ParallelPlan& p,
     }
     // How many of `places`, all equally likely, have at least one of a token's experts.
     const auto met = [&](double places) { return places * (1 - std::pow(1 - 1 / places, k)); };
-    const double domains = static_cast<double>(group.domains);
-    const double limit = m.nodes_per_token > 0 ? static_cast<double>(m.nodes_per_token) : domains;
+    const double domains = real(group.domains);
+    const double limit = m.nodes_per_token > 0 ? real(m.nodes_per_token) : domains;
     const double elsewhere = std::min(met(domains), limit) * (domains - 1) / domains;
-    const double peers =
-        met(static_cast<double>(group.ranks)) * (group.per_domain - 1) / group.per_domain;
+    const double peers = met(real(group.ranks)) * (group.per_domain - 1) / group.per_domain;
     const double network = group.domains > 1 ? tokens * elsewhere * token_bytes * group.per_domain /
                                                    group.all_to_all_network
                                              : 0;
@@ -165,10 +163,8 @@ double expert_exchange_seconds(const TransformerModel& m, const ParallelPlan& p,
 // Keys and values of the other ranks; backward again, and their gradients home.
 double context_gather_seconds(const TransformerModel& m, const ParallelPlan& p,
                               Communicators& groups) {
-    const double keys_values = static_cast<double>(m.kv_heads * (m.head_dim + m.value_dim)) /
-                               static_cast<double>(p.tensor);
-    const double bytes =
-        static_cast<double>(p.context) * p.rank_tokens() * keys_values * activation_element_bytes;
+    const double keys_values = real(m.kv_heads * (m.head_dim + m.value_dim)) / real(p.tensor);
+    const double bytes = real(p.context) * p.rank_tokens() * keys_values * activation_element_bytes;
     groups.note(
         {CallPurpose::context, Collective::all_gather, p.replica_stride(), p.context, bytes});
     return seconds(Collective::all_gather,
@@ -189,8 +185,7 @@ double context_exchange_seconds(const StateMixer& state, const ParallelPlan& p,
                                 Communicators& groups) {
     double sum = 0;
     for (const double width : {state.inputs(), state.width()}) {
-        const double bytes =
-            p.rank_tokens() * width / static_cast<double>(p.tensor) * activation_element_bytes;
+        const double bytes = p.rank_tokens() * width / real(p.tensor) * activation_element_bytes;
         groups.note(
             {CallPurpose::context, Collective::all_to_all, p.replica_stride(), p.context, bytes});
         sum += seconds(Collective::all_to_all,
@@ -201,11 +196,10 @@ double context_exchange_seconds(const StateMixer& state, const ParallelPlan& p,
 
 void expert_collectives(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
                         LayerWork& out) {
-    const double t = static_cast<double>(p.tensor);
+    const double t = real(p.tensor);
     // To the experts and back.
     const double both =
-        2 * expert_exchange_seconds(m, p, groups,
-                                    static_cast<double>(m.hidden) * activation_element_bytes / t);
+        2 * expert_exchange_seconds(m, p, groups, real(m.hidden) * activation_element_bytes / t);
     const auto visible = [&](const Pass& pass) {
         return p.overlap_expert ? exposed_seconds(groups.node().gpu, both, {pass.kernels()}) : both;
     };
@@ -218,8 +212,8 @@ void collectives_of_layer(const TransformerModel& m, const ParallelPlan& p, Comm
     const Gpu& gpu = groups.node().gpu;
     const bool experts = kind.experts();
     const double tokens = p.rank_tokens();
-    const double bytes = tokens * static_cast<double>(m.hidden) * activation_element_bytes;
-    const double copies = static_cast<double>(m.topk) * p.imbalance();
+    const double bytes = tokens * real(m.hidden) * activation_element_bytes;
+    const double copies = real(m.topk) * p.imbalance();
     if (p.tensor > 1) {
         // Attention and feed-forward each gather their input and scatter their output; without
         // sequence parallelism an all-reduce, which moves the same. Experts gather every copy.
@@ -287,24 +281,21 @@ struct LayerSum {
 };
 
 void attention_matrices(const TransformerModel& m, const ParallelPlan& p, LayerSum& sum) {
-    const double t = static_cast<double>(p.tensor);
+    const double t = real(p.tensor);
     const double tokens = p.rank_tokens();
-    const double h = static_cast<double>(m.hidden);
+    const double h = real(m.hidden);
     const double q = m.query_width();
     Linear& linear = sum.linear;
     if (m.kv_rank > 0) {
-        const double query = static_cast<double>(m.query_rank);
-        const double latent = static_cast<double>(m.kv_rank);
-        const double rotary = static_cast<double>(m.rotary_dim);
+        const double query = real(m.query_rank);
+        const double latent = real(m.kv_rank);
+        const double rotary = real(m.rotary_dim);
         if (query > 0) linear(tokens, query, h);
         sum.part(recompute_latent_up, linear(tokens, q / t, query > 0 ? query : h));
         linear(tokens, latent + rotary, h);
-        sum.part(
-            recompute_latent_up,
-            linear(
-                tokens,
-                (static_cast<double>(m.heads * (m.head_dim - m.rotary_dim)) + m.value_width()) / t,
-                latent));
+        sum.part(recompute_latent_up,
+                 linear(tokens, (real(m.heads * (m.head_dim - m.rotary_dim)) + m.value_width()) / t,
+                        latent));
         sum.moved +=
             2 * (query + latent) + 4 * q / t;  // their norms; queries and keys put together
         sum.kernels += 8;
@@ -317,7 +308,7 @@ void attention_matrices(const TransformerModel& m, const ParallelPlan& p, LayerS
     }
     sum.part(recompute_attention, linear(tokens, h, m.value_width() / t));
     if (p.adapter_rank > 0) {
-        const double rank = static_cast<double>(p.adapter_rank);
+        const double rank = real(p.adapter_rank);
         linear.adapter(rank, tokens, (q + 2 * m.kv_width()) / t, h);
         linear.adapter(rank, tokens, h, m.value_width() / t);
         sum.moved += 4 * h;  // their inputs go through dropout, their outputs are added
@@ -326,7 +317,7 @@ void attention_matrices(const TransformerModel& m, const ParallelPlan& p, LayerS
 }
 
 void state_matrices(const StateMixer& state, double hidden, const ParallelPlan& p, LayerSum& sum) {
-    const double t = static_cast<double>(p.tensor);
+    const double t = real(p.tensor);
     const double tokens = p.rank_tokens();
     sum.linear(tokens, state.inputs() / t, hidden);
     sum.part(recompute_attention, sum.linear(tokens, hidden, state.width() / t));
@@ -337,17 +328,17 @@ void state_matrices(const StateMixer& state, double hidden, const ParallelPlan& 
 
 void feed_forward_matrices(const TransformerModel& m, const ParallelPlan& p, const Gpu& gpu,
                            bool experts, LayerSum& sum) {
-    const double t = static_cast<double>(p.tensor);
+    const double t = real(p.tensor);
     const double tokens = p.rank_tokens();
-    const double h = static_cast<double>(m.hidden);
+    const double h = real(m.hidden);
     const double gates = m.glu ? 2 : 1;
     Linear& linear = sum.linear;
     if (experts) {
-        const double f = static_cast<double>(m.expert_ffn);
-        const double shared = static_cast<double>(m.shared_experts) * f;
-        const double copies = static_cast<double>(m.topk) * p.imbalance();
-        const double local = static_cast<double>(m.experts) / static_cast<double>(p.expert);
-        const double split = static_cast<double>(p.expert_tensor());  // of one expert
+        const double f = real(m.expert_ffn);
+        const double shared = real(m.shared_experts) * f;
+        const double copies = real(m.topk) * p.imbalance();
+        const double local = real(m.experts) / real(p.expert);
+        const double split = real(p.expert_tensor());  // of one expert
         const double copied = tokens * copies / local * split / t;
         const double products =
             linear(copied, gates * f / split, h, local) + linear(copied, h, f / split, local);
@@ -365,7 +356,7 @@ void feed_forward_matrices(const TransformerModel& m, const ParallelPlan& p, con
             sum.kernels += 2 * local + 1;
         }
     } else {
-        const double f = static_cast<double>(m.ffn);
+        const double f = real(m.ffn);
         const double first = linear(tokens, gates * f / t, h);
         sum.last = linear(tokens, h, f / t);
         sum.part(recompute_feed_forward, first + sum.last);
@@ -379,10 +370,8 @@ double accumulation_seconds(const TransformerModel& m, const ParallelPlan& p, co
     if (p.zero >= 3 || p.adapter_rank > 0) return 0;
     LayerParameters parameters = layer_parameters(m);
     parameters.dense_vectors = parameters.expert_vectors = 0;
-    double weights = common_parameters(parameters, kind) / static_cast<double>(p.tensor);
-    if (kind.experts()) {
-        weights += parameters.routed / static_cast<double>(p.expert * p.expert_tensor());
-    }
+    double weights = common_parameters(parameters, kind) / real(p.tensor);
+    if (kind.experts()) weights += parameters.routed / real(p.expert * p.expert_tensor());
     return memory_seconds(gpu, gpu.accumulation_traffic * weights);
 }
 
@@ -429,15 +418,12 @@ LayerWork layer_work(const TransformerModel& m, const ParallelPlan& p, Communica
     const bool experts = kind.experts();
     LayerWork out;
     LayerSum sum(gpu, p, out);
-    const double width =
-        static_cast<double>(m.hidden) / (p.sequence_parallel ? static_cast<double>(p.tensor) : 1);
+    const double width = real(m.hidden) / (p.sequence_parallel ? real(p.tensor) : 1);
     const double share = kind.parts() / 2;  // of a whole layer's norms and sums
     sum.moved = gpu.elementwise_traffic * width * (m.parallel_block ? 0.5 : share);
     sum.kernels = share * plain_kernels;
     if (kind.mixer == Mixer::attention) attention_matrices(m, p, sum);
-    if (kind.mixer == Mixer::state) {
-        state_matrices(m.state, static_cast<double>(m.hidden), p, sum);
-    }
+    if (kind.mixer == Mixer::state) state_matrices(m.state, real(m.hidden), p, sum);
     if (kind.feed_forward != FeedForward::none) feed_forward_matrices(m, p, gpu, experts, sum);
     // Scales and casts are kernels of their own, two for each product.
     if (p.precision != Precision::bf16) sum.kernels += 2 * (experts ? 2 + 4 * share : 4 * share);
@@ -477,22 +463,22 @@ LayerWork images_work(const TransformerModel& m, const ParallelPlan& p, Communic
     const VisionEncoder& v = m.vision;
     const ParallelPlan plan = p.of_images(v, images);
     LayerWork out;
-    out.add(static_cast<double>(v.layers), layer_work(vision_layers(v), plan, groups, LayerKind{}));
+    out.add(real(v.layers), layer_work(vision_layers(v), plan, groups, LayerKind{}));
     const auto product = [&](double height, double width, double depth) {
         return gemm_seconds(groups.node().gpu, {height, width, depth});
     };
     // Nothing asks for a patch's own gradient. Each rank embeds all patches.
-    const double hidden = static_cast<double>(v.hidden);
-    const double values = static_cast<double>(v.patch_values);
+    const double hidden = real(v.hidden);
+    const double values = real(v.patch_values);
     const double patches = plan.rank_tokens();
     out.forward.multiplications += product(patches, hidden, values);
     out.backward.multiplications += product(hidden, values, patches);
     if (p.vision_frozen()) out.recompute = out.backward = {};
 
-    const double t = static_cast<double>(p.tensor);
-    const double tokens = v.tokens() * static_cast<double>(images);
-    const double inner = static_cast<double>(v.projector);
-    const double h = static_cast<double>(m.hidden);
+    const double t = real(p.tensor);
+    const double tokens = v.tokens() * real(images);
+    const double inner = real(v.projector);
+    const double h = real(m.hidden);
     const auto matrix = [&](double n, double k, bool asks_below) {
         out.forward.multiplications += product(tokens, n, k);
         if (p.adapter_rank > 0) return;
@@ -523,7 +509,7 @@ double image_seconds(const TransformerModel& m, const ParallelPlan& p, Communica
     const std::int64_t images = p.rank_images(static_cast<std::int64_t>(p.microbatch_images()));
     return (images_work(m, p, groups, images + 1).total() -
             images_work(m, p, groups, images).total()) /
-           static_cast<double>(p.context);
+           real(p.context);
 }
 
 }  // namespace railyard

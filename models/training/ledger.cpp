@@ -67,7 +67,7 @@ GpuNanoseconds Ledger::total() const {
 
 double Ledger::fraction(Category category) const {
     const GpuNanoseconds all = total();
-    return all == 0 ? 0 : static_cast<double>(booked(category)) / static_cast<double>(all);
+    return all == 0 ? 0 : real(booked(category)) / real(all);
 }
 
 }  // namespace railyard

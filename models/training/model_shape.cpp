@@ -21,11 +21,10 @@ bool check_pattern(Catalogue& c, const TransformerModel& m) {
     const std::string& pattern = m.layer_pattern;
     const std::size_t other = pattern.find_first_not_of("M*-E");
     if (other != std::string::npos) {
-        return wrong(
-            {"layer_pattern"},
-            fmt::format("expected a letter for each layer: M for a state, * attention, - a "
-                        "dense feed-forward, E experts; found '{}'",
-                        pattern[other]));
+        return wrong({"layer_pattern"},
+                     fmt::format("expected a letter for each layer: M for a state, * attention, - "
+                                 "a dense feed-forward, E experts; found '{}'",
+                                 pattern[other]));
     }
     if (std::ssize(pattern) != m.layers) {
         return wrong({"layer_pattern", "layers"},
@@ -102,9 +101,9 @@ void check_shape(Catalogue& c, const TransformerModel& m) {
                         m.heads, m.kv_heads));
     }
     if (m.topk > m.experts) {
-        return wrong({"topk", "experts"}, fmt::format("a token goes to {} experts, of which there "
-                                                      "are {}",
-                                                      m.topk, m.experts));
+        return wrong(
+            {"topk", "experts"},
+            fmt::format("a token goes to {} experts, of which there are {}", m.topk, m.experts));
     }
     if (m.dense_layers > m.layers) {
         return wrong({"dense_layers", "layers"},
@@ -127,7 +126,7 @@ void check_shape(Catalogue& c, const TransformerModel& m) {
         // The count of an entry whose shape is another now is that of another model.
         const bool of_this = c.overrides("model", name, key) || !c.overrides("model", name);
         if (!c.has("model", name, key) || !of_this) continue;
-        const auto printed = static_cast<double>(c.integer("model", name, key));
+        const auto printed = real(c.integer("model", name, key));
         if (std::abs(printed - derived) <= count_tolerance * derived) continue;
         wrong({key}, fmt::format("{:.6g} parameters, but the model's shape has {:.6g}: layers, "
                                  "hidden, ffn, experts and the like decide, the count is a check",
@@ -197,18 +196,17 @@ TransformerModel read_model(Catalogue& c, const std::string& name) {
 }
 
 LayerParameters layer_parameters(const TransformerModel& m) {
-    const double h = static_cast<double>(m.hidden);
+    const double h = real(m.hidden);
     const double gates = m.glu ? 2 : 1;
-    const double experts = static_cast<double>(m.experts);
-    const double query = static_cast<double>(m.query_rank);
-    const double latent = static_cast<double>(m.kv_rank);
+    const double experts = real(m.experts);
+    const double query = real(m.query_rank);
+    const double latent = real(m.kv_rank);
     LayerParameters out;
     out.attention = m.value_width() * h;
     if (m.kv_rank > 0) {
         out.attention += query > 0 ? (h + m.query_width()) * query : h * m.query_width();
-        out.attention += h * (latent + static_cast<double>(m.rotary_dim));
-        out.attention +=
-            latent * (static_cast<double>(m.heads * (m.head_dim - m.rotary_dim)) + m.value_width());
+        out.attention += h * (latent + real(m.rotary_dim));
+        out.attention += latent * (real(m.heads * (m.head_dim - m.rotary_dim)) + m.value_width());
     } else {
         out.attention += h * ((m.attention_gate ? 2 : 1) * m.query_width() + 2 * m.kv_width());
     }
@@ -216,31 +214,31 @@ LayerParameters layer_parameters(const TransformerModel& m) {
     // A head has its decay, the step in front of it and, without the delta rule, what it adds of its input.
     // The convolution has a bias without it, too.
     out.state = h * (state.inputs() + state.width()) +
-                state.conv_width() * static_cast<double>(state.conv + (state.delta_rule ? 0 : 1)) +
-                static_cast<double>(state.heads) * (state.delta_rule ? 2 : 3) + state.width();
-    out.ffn = (gates + 1) * h * static_cast<double>(m.ffn);
-    const double expert_ffn = static_cast<double>(m.expert_ffn);
+                state.conv_width() * real(state.conv + (state.delta_rule ? 0 : 1)) +
+                real(state.heads) * (state.delta_rule ? 2 : 3) + state.width();
+    out.ffn = (gates + 1) * h * real(m.ffn);
+    const double expert_ffn = real(m.expert_ffn);
     const double expert = (gates + 1) * h * expert_ffn;
     out.routed = experts * expert;
-    out.shared = static_cast<double>(m.shared_experts) * expert + h * experts;
+    out.shared = real(m.shared_experts) * expert + h * experts;
 
     const double norms = (m.norm_bias ? 2 : 1) * (2 * h + query + latent);
     out.dense_vectors = out.expert_vectors = norms;
     if (m.linear_bias) {
         const auto feed_forward = [&](double width) { return gates * width + h; };
         const double attention = m.query_width() + 2 * m.kv_width() + h;
-        out.dense_vectors += attention + feed_forward(static_cast<double>(m.ffn));
+        out.dense_vectors += attention + feed_forward(real(m.ffn));
         out.expert_vectors +=
-            attention + experts + static_cast<double>(m.shared_experts) * feed_forward(expert_ffn);
+            attention + experts + real(m.shared_experts) * feed_forward(expert_ffn);
         out.routed += experts * feed_forward(expert_ffn);
     }
     return out;
 }
 
 double outer_parameters(const TransformerModel& m) {
-    const double rows = (m.tied_embedding ? 1 : 2) * static_cast<double>(m.vocab) +
-                        static_cast<double>(m.learned_positions) + (m.norm_bias ? 2 : 1);
-    return rows * static_cast<double>(m.hidden);
+    const double rows = (m.tied_embedding ? 1 : 2) * real(m.vocab) + real(m.learned_positions) +
+                        (m.norm_bias ? 2 : 1);
+    return rows * real(m.hidden);
 }
 
 double common_parameters(const LayerParameters& each, LayerKind kind) {
@@ -269,14 +267,13 @@ double parameter_count(const TransformerModel& m) {
 double active_parameter_count(const TransformerModel& m) {
     const double decoder = parameter_count(m) - vision_parameters(m.vision, m.hidden).all();
     if (m.experts == 0) return decoder;
-    const double unused = layer_parameters(m).routed * static_cast<double>(m.experts - m.topk) /
-                          static_cast<double>(m.experts);
+    const double unused = layer_parameters(m).routed * real(m.experts - m.topk) / real(m.experts);
     return decoder - count_layers(m).with(FeedForward::experts) * unused;
 }
 
 LayerKind TransformerModel::layer(std::int64_t number) const {
     if (!layer_pattern.empty()) {
-        switch (layer_pattern[static_cast<std::size_t>(number)]) {
+        switch (layer_pattern[number]) {
             case 'M':
                 return {Mixer::state, FeedForward::none};
             case '*':
@@ -308,8 +305,8 @@ LayerCounts count_layers(const TransformerModel& m, std::int64_t first, std::int
     if (m.alike()) {
         const std::int64_t dense =
             m.experts == 0 ? count : std::clamp<std::int64_t>(m.dense_layers - first, 0, count);
-        out[{Mixer::attention, FeedForward::dense}] = static_cast<double>(dense);
-        out[{Mixer::attention, FeedForward::experts}] = static_cast<double>(count - dense);
+        out[{Mixer::attention, FeedForward::dense}] = real(dense);
+        out[{Mixer::attention, FeedForward::experts}] = real(count - dense);
         return out;
     }
     for (std::int64_t i = first; i < first + count; ++i) ++out[m.layer(i)];
@@ -317,32 +314,29 @@ LayerCounts count_layers(const TransformerModel& m, std::int64_t first, std::int
 }
 
 double attended_tokens(const TransformerModel& m, std::int64_t sequence_length) {
-    const double s = static_cast<double>(sequence_length);
-    const double w = static_cast<double>(m.window);
+    const double s = real(sequence_length);
+    const double w = real(m.window);
     if (w == 0 || w >= s) return s;
-    const double full =
-        m.full_attention_every > 0 ? 1 / static_cast<double>(m.full_attention_every) : 0;
+    const double full = m.full_attention_every > 0 ? 1 / real(m.full_attention_every) : 0;
     return full * s + (1 - full) * (m.masked ? 2 * w - w * w / s : w);
 }
 
 double forward_flops_per_token(const TransformerModel& m, std::int64_t sequence_length) {
     const LayerParameters layer = layer_parameters(m);
-    const double h = static_cast<double>(m.hidden);
+    const double h = real(m.hidden);
     const LayerCounts layers = count_layers(m);
     const double attends = layers.with(Mixer::attention);
-    const double active = layer.shared + static_cast<double>(m.topk) * (m.glu ? 3 : 2) * h *
-                                             static_cast<double>(m.expert_ffn);
+    const double active = layer.shared + real(m.topk) * (m.glu ? 3 : 2) * h * real(m.expert_ffn);
     const double attention =
         2 * attended_tokens(m, sequence_length) * (m.query_width() + m.value_width());
     const StateMixer& state = m.state;
     // Megatron's counts of a state's update, as remembered of its source.
-    const double update =
-        (state.delta_rule ? 8 : 7) * state.width() * static_cast<double>(state.size);
+    const double update = (state.delta_rule ? 8 : 7) * state.width() * real(state.size);
     const double matrices = h * (state.inputs() + state.width());
     return 2 * (attends * layer.attention + layers.with(FeedForward::dense) * layer.ffn +
                 layers.with(FeedForward::experts) * active) +
            layers.with(Mixer::state) * (2 * matrices + update) + attends * attention +
-           2 * h * static_cast<double>(m.vocab);
+           2 * h * real(m.vocab);
 }
 
 TransformerModel vision_layers(const VisionEncoder& v) {

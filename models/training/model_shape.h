@@ -24,12 +24,12 @@ struct StateMixer {
     bool delta_rule = false;       // a token overwrites what the state has in its place
     double kernel_efficiency = 0;  // of the sustained rate of multiplications
 
-    double width() const { return static_cast<double>(heads * head_dim); }
-    double key_width() const { return static_cast<double>(groups * size); }
+    double width() const { return real(heads * head_dim); }
+    double key_width() const { return real(groups * size); }
     double conv_width() const { return conv > 0 ? width() + 2 * key_width() : 0; }
     // Outputs of the product in front: what is written, its gate, keys and queries, each head's own steps.
     double inputs() const {
-        return 2 * width() + 2 * key_width() + (delta_rule ? 2 : 1) * static_cast<double>(heads);
+        return 2 * width() + 2 * key_width() + (delta_rule ? 2 : 1) * real(heads);
     }
 };
 
@@ -98,9 +98,9 @@ struct TransformerModel {
     std::string layer_pattern{};
     VisionEncoder vision{};
 
-    double query_width() const { return static_cast<double>(heads * head_dim); }
-    double kv_width() const { return static_cast<double>(kv_heads * head_dim); }
-    double value_width() const { return static_cast<double>(heads * value_dim); }
+    double query_width() const { return real(heads * head_dim); }
+    double kv_width() const { return real(kv_heads * head_dim); }
+    double value_width() const { return real(heads * value_dim); }
     LayerKind layer(std::int64_t number) const;
     // A layer that predicts a further token.
     LayerKind further_layer() const {

@@ -26,7 +26,7 @@ void NetworkParts::start() {
 
 void NetworkParts::failed(const Strike& strike) {
     const NetworkCause& of = faults_.causes[strike.cause];
-    begin(of.parts[static_cast<std::size_t>(strike.slot)], of.speed,
+    begin(of.parts[strike.slot], of.speed,
           out_of_service(strike, of.cause, faults_.repair_sigma).time);
 }
 

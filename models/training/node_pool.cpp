@@ -25,24 +25,24 @@ NodePool::NodePool(CampaignEngine& engine, const Spec& spec,
 // ---- the job's side ----
 
 double NodePool::acceptance(std::int64_t slot) const {
-    const std::uint32_t node = slots_[static_cast<std::size_t>(slot)];
+    const std::uint32_t node = slots_[slot];
     return node == no_node ? 0 : acceptance_of(node);
 }
 
 std::int64_t NodePool::node_in(std::int64_t slot) const {
-    const std::uint32_t node = slots_[static_cast<std::size_t>(slot)];
+    const std::uint32_t node = slots_[slot];
     return node == no_node ? -1 : std::int64_t{node};
 }
 
 void NodePool::leave_job(std::int64_t slot) {
-    place_[slots_[static_cast<std::size_t>(slot)]] = out;
-    slots_[static_cast<std::size_t>(slot)] = no_node;
+    place_[slots_[slot]] = out;
+    slots_[slot] = no_node;
     if (moves_ != nullptr) moves_->push_back({engine_.now(), slot, -1});
 }
 
 void NodePool::remove(const Strike& strike, const FailureCause& cause) {
     book();
-    const std::uint32_t node = slots_[static_cast<std::size_t>(strike.slot)];
+    const std::uint32_t node = slots_[strike.slot];
     leave_job(strike.slot);
     broken_.erase(node);
     go_out(node, cause);
@@ -50,12 +50,12 @@ void NodePool::remove(const Strike& strike, const FailureCause& cause) {
 }
 
 void NodePool::misjudge(const Strike& strike, std::int64_t blamed, const FailureCause& cause) {
-    const std::uint32_t struck = slots_[static_cast<std::size_t>(strike.slot)];
+    const std::uint32_t struck = slots_[strike.slot];
     Strike again = strike;
     ++again.guesses;
     if (struck != no_node) broken_[struck] = again;
     book();
-    const std::uint32_t node = slots_[static_cast<std::size_t>(blamed)];
+    const std::uint32_t node = slots_[blamed];
     leave_job(blamed);
     go_out(node, cause);
     send_away_sound(node, cause.reset_time);
@@ -66,7 +66,7 @@ bool NodePool::fill(std::int64_t slot) {
     book();
     const std::uint32_t node = spares_.back();
     spares_.pop_back();
-    slots_[static_cast<std::size_t>(slot)] = node;
+    slots_[slot] = node;
     place_[node] = static_cast<std::int32_t>(slot);
     if (moves_ != nullptr) moves_->push_back({engine_.now(), slot, node});
     return true;
@@ -74,14 +74,14 @@ bool NodePool::fill(std::int64_t slot) {
 
 void NodePool::release(std::int64_t slot) {
     book();
-    const std::uint32_t node = slots_[static_cast<std::size_t>(slot)];
+    const std::uint32_t node = slots_[slot];
     leave_job(slot);
     place_[node] = spare;
     spares_.push_front(node);
 }
 
 void NodePool::stays_broken(const Strike& strike) {
-    const std::uint32_t node = slots_[static_cast<std::size_t>(strike.slot)];
+    const std::uint32_t node = slots_[strike.slot];
     if (node != no_node && takes_nodes(strike)) broken_[node] = strike;
 }
 
@@ -97,17 +97,13 @@ NodePool::Struck NodePool::still_broken() {
     };
     for (const auto& [node, strike] : broken_) add(node, strike);
     if (!struck.slots.empty()) {
-        for (const std::int64_t slot : struck.slots) {
-            broken_.erase(slots_[static_cast<std::size_t>(slot)]);
-        }
+        for (const std::int64_t slot : struck.slots) broken_.erase(slots_[slot]);
         return struck;
     }
     for (const auto& [node, shaded] : shaded_) {
         if (!shaded.noticed) add(node, shaded.strike);
     }
-    for (const std::int64_t slot : struck.slots) {
-        shaded_.at(slots_[static_cast<std::size_t>(slot)]).noticed = true;
-    }
+    for (const std::int64_t slot : struck.slots) shaded_.at(slots_[slot]).noticed = true;
     return struck;
 }
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <utility>
@@ -103,7 +102,7 @@ std::int64_t layers_of_stage(const TransformerModel& m, const ParallelPlan& p, s
     const bool first = stage == 0;
     const bool last = stage == p.pipeline - 1;
     if (p.pipeline == 1) return m.layers;
-    if (!p.stage_layers.empty()) return p.stage_layers[static_cast<std::size_t>(stage)];
+    if (!p.stage_layers.empty()) return p.stage_layers[stage];
     if (first && p.first_stage_layers > 0) return p.first_stage_layers;
     if (last && p.last_stage_layers > 0) return p.last_stage_layers;
     return layers_per_stage(m, p) - ((first || last) && shorter_ends(m, p) ? 1 : 0);
@@ -112,18 +111,14 @@ std::int64_t layers_of_stage(const TransformerModel& m, const ParallelPlan& p, s
 }  // namespace
 
 std::int64_t layers_per_stage(const TransformerModel& m, const ParallelPlan& p) {
-    if (!p.stage_layers.empty()) {
-        return *std::ranges::max_element(p.stage_layers);
-    }
+    if (!p.stage_layers.empty()) return *std::ranges::max_element(p.stage_layers);
     const std::int64_t stages = open_stages(p);
     return stages > 0 ? (open_layers(m, p) + stages - 1) / stages : 0;
 }
 
 std::vector<std::int64_t> even_stages(std::int64_t layers, std::int64_t stages) {
     std::vector<std::int64_t> out(static_cast<std::size_t>(stages), layers / stages);
-    for (std::int64_t i = 0; i < layers % stages; ++i) {
-        ++out[static_cast<std::size_t>(stages - 2 - i)];
-    }
+    for (std::int64_t i = 0; i < layers % stages; ++i) ++out[stages - 2 - i];
     return out;
 }
 
@@ -161,13 +156,11 @@ std::vector<StageRun> stage_runs(const TransformerModel& m, const ParallelPlan& 
 RankParameters rank_parameters(const TransformerModel& m, const ParallelPlan& p,
                                const LayerCounts& layers) {
     const LayerParameters each = layer_parameters(m);
-    const double t = static_cast<double>(p.tensor);
+    const double t = real(p.tensor);
     RankParameters out;
-    out.common =
-        (common_parameters(each, layers) + outer_parameters(m) / static_cast<double>(p.pipeline)) /
-        t;
-    out.routed = layers.with(FeedForward::experts) * each.routed /
-                 static_cast<double>(p.expert_tensor() * p.expert);
+    out.common = (common_parameters(each, layers) + outer_parameters(m) / real(p.pipeline)) / t;
+    out.routed =
+        layers.with(FeedForward::experts) * each.routed / real(p.expert_tensor() * p.expert);
     if (layers.vision) {
         const VisionParameters vision = vision_parameters(m.vision, m.hidden);
         (p.vision_frozen() ? out.frozen_vision : out.vision) += vision.layers / t;
@@ -179,7 +172,7 @@ RankParameters rank_parameters(const TransformerModel& m, const ParallelPlan& p,
 namespace {
 
 double share_of_layers(std::int64_t some, const LayerCounts& layers) {
-    return std::min(1.0, static_cast<double>(some) / std::max(1.0, layers.all()));
+    return std::min(1.0, real(some) / std::max(1.0, layers.all()));
 }
 
 // What of a layer is kept for its backward pass, by the plan.
@@ -212,12 +205,12 @@ double mixer_bytes(const TransformerModel& m, const Kept& kept, Mixer mixer) {
     double out = kept.attention ? 2 * m.value_width() : 0;
     if (m.kv_rank == 0 || !kept.again(recompute_latent_up)) {
         out += (kept.p.attention_in_fp8 ? 0.5 : 1) * kept.output_bytes *
-               (m.query_width() + m.kv_width() + static_cast<double>(m.kv_heads * m.value_dim));
+               (m.query_width() + m.kv_width() + real(m.kv_heads * m.value_dim));
         if (m.attention_gate) out += kept.output_bytes * m.query_width();
     }
     if (kept.p.recompute == Recompute::none && !kept.p.fused_attention) {
         // Scores, softmax, its mask.
-        out += 5 * static_cast<double>(m.heads * kept.p.sequence_length);
+        out += 5 * real(m.heads * kept.p.sequence_length);
     }
     return out;
 }
@@ -229,8 +222,8 @@ double mixer_bytes(const TransformerModel& m, const Kept& kept, Mixer mixer) {
 double activation_bytes_per_layer(const TransformerModel& m, const ParallelPlan& p,
                                   LayerKind kind) {
     const double tokens = p.rank_tokens();
-    const double h = static_cast<double>(m.hidden);
-    const double t = static_cast<double>(p.tensor);
+    const double h = real(m.hidden);
+    const double t = real(p.tensor);
     if (p.recompute == Recompute::full) return 2 * tokens * h / (p.sequence_parallel ? t : 1);
 
     const Kept kept(p);
@@ -256,17 +249,16 @@ double activation_bytes_per_layer(const TransformerModel& m, const ParallelPlan&
     double whole = 0;  // what no rank of the tensor group leaves to another
     if (kind.mixer == Mixer::attention && m.kv_rank > 0) {
         const double norms = kept.elementwise ? 2 : 1;
-        whole += 2 * (norms * static_cast<double>(m.query_rank + m.kv_rank) +
-                      static_cast<double>(m.rotary_dim));
+        whole += 2 * (norms * real(m.query_rank + m.kv_rank) + real(m.rotary_dim));
     }
     if (experts) {
         split += (kept.again(recompute_shared) ? 0 : shared_inner) *
-                 static_cast<double>(m.shared_experts * m.expert_ffn);
-        whole += static_cast<double>(m.topk) * p.imbalance() *
-                 (kept.input_bytes * h * static_cast<double>(p.expert_tensor()) / t +
-                  inner * static_cast<double>(m.expert_ffn) / t);
+                 real(m.shared_experts * m.expert_ffn);
+        whole +=
+            real(m.topk) * p.imbalance() *
+            (kept.input_bytes * h * real(p.expert_tensor()) / t + inner * real(m.expert_ffn) / t);
     } else if (feeds) {
-        split += inner * static_cast<double>(m.ffn);
+        split += inner * real(m.ffn);
     }
     return tokens * (split / t + replicated / (p.sequence_parallel ? t : 1) + whole);
 }
@@ -276,13 +268,13 @@ double activation_bytes_per_layer(const TransformerModel& m, const ParallelPlan&
 double vision_activations(const TransformerModel& m, const ParallelPlan& p) {
     const VisionEncoder& v = m.vision;
     if (v.layers == 0 || p.adapter_rank > 0) return 0;
-    const double inner = static_cast<double>(v.projector) / static_cast<double>(p.tensor);
+    const double inner = real(v.projector) / real(p.tensor);
     double image = 2 * v.tokens() * (v.projected_width() + 2 * inner);
     if (!p.vision_frozen()) {
-        image += static_cast<double>(v.layers) *
+        image += real(v.layers) *
                  activation_bytes_per_layer(vision_layers(v), p.of_images(v, 1), LayerKind{});
     }
-    return p.over_images([&](std::int64_t count) { return static_cast<double>(count) * image; });
+    return p.over_images([&](std::int64_t count) { return real(count) * image; });
 }
 
 // Bytes that a stage's layers keep of one microbatch.
@@ -322,17 +314,16 @@ double recomputed_layer(const TransformerModel& m, const ParallelPlan& p,
 
 // Microbatches whose activations a stage keeps at once.
 double microbatches_in_flight(const ParallelPlan& p, const StageRun& run) {
-    const double pp = static_cast<double>(p.pipeline);
-    const double v = static_cast<double>(p.interleave);
-    const double after = pp - 1 - static_cast<double>(run.first);
+    const double pp = real(p.pipeline);
+    const double v = real(p.interleave);
+    const double after = pp - 1 - real(run.first);
     const double in_flight = p.interleave > 1 ? (2 * after + (v - 1) * pp + 1) / v : after + 1;
-    return std::min(static_cast<double>(p.microbatches()), in_flight);
+    return std::min(real(p.microbatches()), in_flight);
 }
 // Those of them in the first of its parts, which has the vision encoder.
 double microbatches_of_images(const ParallelPlan& p) {
-    const double in_flight =
-        static_cast<double>(p.interleave > 1 ? 2 * p.pipeline - 1 : p.pipeline);
-    return std::min(static_cast<double>(p.microbatches()), in_flight);
+    const double in_flight = real(p.interleave > 1 ? 2 * p.pipeline - 1 : p.pipeline);
+    return std::min(real(p.microbatches()), in_flight);
 }
 
 struct StageMemory {
@@ -371,8 +362,8 @@ constexpr double gathered_layers = 2;        // the one in use and the one that 
 StageMemory stage_memory(const TransformerModel& m, const ParallelPlan& p,
                          const ParameterBytes& bytes, const Gpu& gpu, const StageRun& run) {
     const LayerCounts& layers = run.layers;
-    const double t = static_cast<double>(p.tensor);
-    const double shards = static_cast<double>(p.shards());
+    const double t = real(p.tensor);
+    const double shards = real(p.shards());
     const double of_experts = p.expert_shards();
     StageMemory out;
     out.params = rank_parameters(m, p, layers);
@@ -395,8 +386,7 @@ StageMemory stage_memory(const TransformerModel& m, const ParallelPlan& p,
         const double layer =
             ((shards > 1 ? out.params.common : 0) + (of_experts > 1 ? out.params.routed : 0)) /
             std::max(1.0, layers.all());
-        const double of_vision =
-            shards > 1 && layers.vision ? vision / static_cast<double>(m.vision.layers) : 0;
+        const double of_vision = shards > 1 && layers.vision ? vision / real(m.vision.layers) : 0;
         out.gathered = gathered_layers * bytes.weight * std::max(layer, of_vision);
     }
     out.in_flight = microbatches_in_flight(p, run);
@@ -406,13 +396,13 @@ StageMemory stage_memory(const TransformerModel& m, const ParallelPlan& p,
         out.in_flight * (kept_activations(m, p, layers) - offloaded_bytes(m, p, layers));
     if (layers.vision) out.activations += microbatches_of_images(p) * vision_activations(m, p);
     if (run.first == p.pipeline - 1) {
-        const double words = static_cast<double>(m.vocab) / t;
-        out.logits = words * (p.rank_tokens() * logit_bytes(p) +
-                              static_cast<double>(m.hidden) * output_gradient_bytes);
+        const double words = real(m.vocab) / t;
+        out.logits =
+            words * (p.rank_tokens() * logit_bytes(p) + real(m.hidden) * output_gradient_bytes);
     }
     // The logits are gone when the first layer is computed again.
     out.again = std::max(0.0, recomputed_layer(m, p, layers) - out.logits);
-    out.reserved = static_cast<double>(gpu.reserved_memory.count());
+    out.reserved = real(gpu.reserved_memory.count());
     return out;
 }
 

@@ -135,21 +135,19 @@ struct ParallelPlan : StackHabits {
         return once ? std::min(pipeline, microbatches()) * (interleave - 1) : interleave;
     }
     // A bucket, Megatron's default: all of it, of which each rank has its share.
-    double bucket_parameters() const {
-        return std::max(40e6, 1e6 * static_cast<double>(replica_ranks()));
-    }
+    double bucket_parameters() const { return std::max(40e6, 1e6 * real(replica_ranks())); }
     // Adapters leave it alone, too, and its projector with it.
     bool vision_frozen() const { return freeze_vision || adapter_rank > 0; }
     // Images of one microbatch, and how many of `count` the context-parallel rank with most has: they share
     // them out whole.
-    double microbatch_images() const { return static_cast<double>(microbatch) * images; }
+    double microbatch_images() const { return real(microbatch) * images; }
     std::int64_t rank_images(std::int64_t count) const { return (count + context - 1) / context; }
     // What `of` gives for that rank, in the mean over the two whole numbers around a microbatch's images.
     template <class Of>
     auto over_images(Of of) const {
         const double all = microbatch_images();
         const auto whole = static_cast<std::int64_t>(all);
-        const double more = all - static_cast<double>(whole);
+        const double more = all - real(whole);
         return more > 0 ? (1 - more) * of(rank_images(whole)) + more * of(rank_images(whole + 1))
                         : of(rank_images(whole));
     }
@@ -161,14 +159,11 @@ struct ParallelPlan : StackHabits {
     std::int64_t shards() const { return shard_ranks > 0 ? shard_ranks : replica_ranks(); }
     // The same of the experts' weights; as many of the ranks as hold the same experts.
     double expert_shards() const {
-        const auto ranks = static_cast<double>(shards() * (tensor / expert_tensor()));
-        return ranks > static_cast<double>(expert) ? ranks / static_cast<double>(expert) : 1;
+        const auto ranks = real(shards() * (tensor / expert_tensor()));
+        return ranks > real(expert) ? ranks / real(expert) : 1;
     }
     // Tokens of one microbatch on one rank.
-    double rank_tokens() const {
-        return static_cast<double>(microbatch) * static_cast<double>(sequence_length) /
-               static_cast<double>(context);
-    }
+    double rank_tokens() const { return real(microbatch) * real(sequence_length) / real(context); }
 };
 
 // The ranks, those above one and always TP, PP and DP: "TP 8 x PP 4 x DP 16".

@@ -50,8 +50,8 @@ void check_experts(const TransformerModel& m, const ParallelPlan& p, Problems& o
     } else if (p.expert_replica_ranks() % p.expert != 0) {
         out.push_back(
             {"expert",
-             fmt::format("{}context x data = {} ranks don't divide by expert = {}: experts "
-                         "are shared among them",
+             fmt::format("{}context x data = {} ranks don't divide by expert = {}: experts are "
+                         "shared among them",
                          p.fold_experts ? "tensor x " : "", p.expert_replica_ranks(), p.expert),
              ""});
     }
@@ -112,7 +112,7 @@ void check_images(const TransformerModel& m, const ParallelPlan& p, Problems& ou
                        valid_divisors(vision.heads)});
     }
     const double tokens = p.images * vision.tokens();
-    if (tokens <= static_cast<double>(p.sequence_length)) return;
+    if (tokens <= real(p.sequence_length)) return;
     out.push_back({"images",
                    fmt::format("{:g} images of {:g} tokens each are more than a sequence's {}",
                                p.images, vision.tokens(), p.sequence_length),
@@ -150,16 +150,14 @@ void check_split(const TransformerModel& m, const ParallelPlan& p, Problems& out
         if (ends < 2) continue;
         help = fmt::format(
             "stage_layers = [\"even\"]; or first_stage_layers = {} and last_stage_layers = {} "
-            "leave {} "
-            "each",
+            "leave {} each",
             (ends + 1) / 2, ends / 2, each);
     }
-    out.push_back(
-        {"pipeline",
-         fmt::format("{} layers don't divide by pipeline = {}, nor with one layer less on "
-                     "the first and last stage",
-                     m.layers, p.pipeline),
-         help});
+    out.push_back({"pipeline",
+                   fmt::format("{} layers don't divide by pipeline = {}, nor with one layer less "
+                               "on the first and last stage",
+                               m.layers, p.pipeline),
+                   help});
 }
 
 void check_interleave(const TransformerModel& m, const ParallelPlan& p, Problems& out) {
@@ -181,12 +179,13 @@ void check_interleave(const TransformerModel& m, const ParallelPlan& p, Problems
                          stage_layers, p.pipeline, p.interleave),
              p.pipeline == 1 ? "interleaving needs pipeline > 1" : valid_divisors(stage_layers)});
     } else if (p.interleave > 1 && p.microbatches() % p.pipeline != 0) {
-        out.push_back({"interleave",
-                       fmt::format("interleaving needs microbatches in multiples of pipeline = {}; "
-                                   "a replica has {}",
-                                   p.pipeline, p.microbatches()),
-                       fmt::format("global_batch in multiples of {}, or interleave = 1",
-                                   p.pipeline * p.data * p.microbatch)});
+        out.push_back(
+            {"interleave",
+             fmt::format(
+                 "interleaving needs microbatches in multiples of pipeline = {}; a replica has {}",
+                 p.pipeline, p.microbatches()),
+             fmt::format("global_batch in multiples of {}, or interleave = 1",
+                         p.pipeline * p.data * p.microbatch)});
     }
 }
 
@@ -200,8 +199,7 @@ std::int64_t nearest_interleave(const TransformerModel& m, const ParallelPlan& p
          ++each.interleave) {
         Problems wrong;
         check_interleave(m, each, wrong);
-        const double away = std::abs(
-            std::log(static_cast<double>(each.interleave) / static_cast<double>(p.interleave)));
+        const double away = std::abs(std::log(real(each.interleave) / real(p.interleave)));
         if (!wrong.empty() || away >= least) continue;
         least = away;
         nearest = each.interleave;

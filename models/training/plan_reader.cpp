@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "models/training/plan_check.h"
-#include "models/training/software.h"
 #include "sim/text.h"
 
 namespace railyard {
@@ -138,10 +137,10 @@ void check_gpus(Section& parallel, const Planned& s, bool data_given) {
     if (product == gpus) return;
     parallel.error(
         data_given ? "data" : "tensor",
-        fmt::format("tensor {} x {}pipeline {} x data {} = {} GPUs, but the job has {} "
-                    "({} nodes of {})",
-                    p.tensor, p.context > 1 ? fmt::format("context {} x ", p.context) : "",
-                    p.pipeline, p.data, product, gpus, s.job.nodes, s.job.gpus_per_node),
+        fmt::format(
+            "tensor {} x {}pipeline {} x data {} = {} GPUs, but the job has {} ({} nodes of {})",
+            p.tensor, p.context > 1 ? fmt::format("context {} x ", p.context) : "", p.pipeline,
+            p.data, product, gpus, s.job.nodes, s.job.gpus_per_node),
         gpus % replica == 0
             ? fmt::format("with the others as they are, data = {}", gpus / replica)
             : "choose tensor, context and pipeline so that their product divides the GPUs");
@@ -223,7 +222,7 @@ void Helps::split_further() {
 
 void check_memory(Section& parallel, const Planned& s) {
     const double needed = total_bytes(s.spec.memory);
-    const double capacity = static_cast<double>(s.node.gpu.usable_memory.count());
+    const double capacity = real(s.node.gpu.usable_memory.count());
     if (needed <= capacity) return;
     std::string split;
     for (const MemoryUse& use : s.spec.memory) {
@@ -248,11 +247,10 @@ void check_memory(Section& parallel, const Planned& s) {
 // "[7, 8, 8, 7]" as text of counts: one for each pipeline stage.
 void read_stage_layers(Section& parallel, std::int64_t layers, ParallelPlan& p) {
     std::vector<std::string> counts;
-    parallel.read(
-        "stage_layers", counts,
-        "Layers on each pipeline stage, first to last: \"7\", \"8\", ...; or \"even\": as "
-        "many on each, or one less, which the last has first",
-        {.otherwise = "as even as first_stage_layers and last_stage_layers leave them"});
+    parallel.read("stage_layers", counts,
+                  "Layers on each pipeline stage, first to last: \"7\", \"8\", ...; or \"even\": "
+                  "as many on each, or one less, which the last has first",
+                  {.otherwise = "as even as first_stage_layers and last_stage_layers leave them"});
     if (counts.size() == 1 && counts[0] == "even") {
         if (layers >= p.pipeline) p.stage_layers = even_stages(layers, p.pipeline);
         return;
@@ -272,16 +270,15 @@ void read_stage_layers(Section& parallel, std::int64_t layers, ParallelPlan& p) 
 // 0: not given.
 std::int64_t read_count(Section& section, const char* key, const char* doc, const char* otherwise) {
     std::optional<std::int64_t> given;
-    section.read(key, given, doc, {.bound = Bound::count, .otherwise = otherwise});
+    section.read(key, given, doc, {Bound::count, otherwise});
     return given.value_or(0);
 }
 
 void read_recompute(Section& parallel, ParallelPlan& p) {
-    parallel.choose(
-        "recompute", p.recompute, recompute_names,
-        "Activations computed again in the backward pass: the attention core (selective), "
-        "norms and activation functions too (elementwise), every second multiplication too "
-        "(alternate), whole layers (full)");
+    parallel.choose("recompute", p.recompute, recompute_names,
+                    "Activations computed again in the backward pass: the attention core "
+                    "(selective), norms and activation functions too (elementwise), every second "
+                    "multiplication too (alternate), whole layers (full)");
     p.recompute_layers = read_count(parallel, "recompute_layers",
                                     "With recompute = \"full\": so many layers of a stage", "all");
     if (p.recompute_layers > 0 && p.recompute != Recompute::full) {
@@ -390,21 +387,18 @@ PlanSpec PlanReader::read() {
 
 // Over how many ranks of each kind, and in what pieces.
 void PlanReader::read_split() {
-    parallel_.read("tensor", p_.tensor, "Tensor-parallel ranks (TP)", {.bound = Bound::count});
+    parallel_.read("tensor", p_.tensor, "Tensor-parallel ranks (TP)", {Bound::count});
     parallel_.read("context", p_.context,
-                   "Context-parallel ranks (CP), which share out each sequence",
-                   {.bound = Bound::count});
-    parallel_.read("pipeline", p_.pipeline, "Pipeline stages (PP)", {.bound = Bound::count});
-    parallel_.read(
-        "data", data_, "Data-parallel replicas (DP)",
-        {.bound = Bound::count, .otherwise = "GPUs of the job / (tensor x context x pipeline)"});
+                   "Context-parallel ranks (CP), which share out each sequence", {Bound::count});
+    parallel_.read("pipeline", p_.pipeline, "Pipeline stages (PP)", {Bound::count});
+    parallel_.read("data", data_, "Data-parallel replicas (DP)",
+                   {Bound::count, "GPUs of the job / (tensor x context x pipeline)"});
     p_.data = data_.value_or(
         std::max<std::int64_t>(1, context_.gpus() / (p_.tensor * p_.context * p_.pipeline)));
     parallel_.read("expert", p_.expert,
                    "Expert-parallel ranks (EP): neighbouring context- and data-parallel ranks, "
-                   "which share out "
-                   "the experts",
-                   {.bound = Bound::count});
+                   "which share out the experts",
+                   {Bound::count});
     p_.shard_ranks = read_count(
         parallel_, "shard_ranks",
         "Ranks that ZeRO shares among; between such groups gradients are all-reduced (HSDP)",
@@ -415,16 +409,14 @@ void PlanReader::read_split() {
     p_.last_stage_layers =
         read_count(parallel_, "last_stage_layers", "Layers on the last pipeline stage", as_others);
     read_stage_layers(parallel_, context_.model.layers, p_);
-    parallel_.read("interleave", p_.interleave, "Virtual pipeline stages per GPU",
-                   {.bound = Bound::count});
-    parallel_.read("microbatch", p_.microbatch, "Sequences per microbatch",
-                   {.bound = Bound::count});
+    parallel_.read("interleave", p_.interleave, "Virtual pipeline stages per GPU", {Bound::count});
+    parallel_.read("microbatch", p_.microbatch, "Sequences per microbatch", {Bound::count});
     p_.global_batch = p_.data * p_.microbatch;
     parallel_.read("global_batch", p_.global_batch, "Sequences per step, over all replicas",
-                   {.bound = Bound::count, .otherwise = "one microbatch per replica"});
+                   {Bound::count, "one microbatch per replica"});
     p_.sequence_length = std::max<std::int64_t>(1, context_.model.sequence_length);
     parallel_.read("sequence_length", p_.sequence_length, "Tokens per sequence",
-                   {.bound = Bound::positive, .otherwise = "the model's"});
+                   {Bound::positive, "the model's"});
     constexpr std::int64_t sequence_length_max = 10'000'000;
     if (p_.sequence_length > sequence_length_max) {
         parallel_.error("sequence_length", fmt::format("expected at most {} tokens, found {}",
@@ -432,13 +424,12 @@ void PlanReader::read_split() {
         p_.sequence_length = sequence_length_max;
     }
     parallel_.read("images", images_, "Images of a sequence, in the mean",
-                   {.bound = Bound::non_negative,
-                    .otherwise = "must be given where the model has a vision encoder"});
+                   {Bound::non_negative, "must be given where the model has a vision encoder"});
     p_.images = images_.value_or(0);
-    parallel_.read("images_spread", p_.images_spread,
-                   "Standard deviation of the images of a sequence: replicas wait for the one that "
-                   "has most",
-                   {.bound = Bound::non_negative});
+    parallel_.read(
+        "images_spread", p_.images_spread,
+        "Standard deviation of the images of a sequence: replicas wait for the one that has most",
+        {Bound::non_negative});
     parallel_.read("freeze_vision", p_.freeze_vision,
                    "The vision encoder is not trained; its projector is, unless adapters are");
 }
@@ -447,9 +438,9 @@ void PlanReader::read_split() {
 void PlanReader::read_execution() {
     const KeyRules as_software{.otherwise = "as job.software does"};
     parallel_.read("zero", zero_,
-                   "ZeRO stage: 1 shares optimizer state over the data-parallel ranks, "
-                   "2 gradients too (without pipeline stages), 3 weights too (FSDP)",
-                   {.bound = Bound::non_negative});
+                   "ZeRO stage: 1 shares optimizer state over the data-parallel ranks, 2 gradients "
+                   "too (without pipeline stages), 3 weights too (FSDP)",
+                   {Bound::non_negative});
     parallel_.read(
         "flat_parameters", p_.flat_parameters,
         "ZeRO-3 gathers a layer as one buffer; false: parameter by parameter, as in 2021");
@@ -481,15 +472,14 @@ void PlanReader::read_execution() {
     if (!context_.model.name.empty()) p_.jitter = catalogue_.number("jitter", "", "step_sigma");
     parallel_.read("jitter", p_.jitter,
                    "Standard deviation of one rank's step over its mean; all wait for the slowest",
-                   {.bound = Bound::fraction, .otherwise = "from the catalogue"});
+                   {Bound::fraction, "from the catalogue"});
     parallel_.read(
         "reduce_in_fp32", p_.reduce_in_fp32,
         "Exchange gradients in fp32; false: in the weights' 16 bits, as ZeRO-3 always does",
         as_software);
-    parallel_.choose(
-        "order", p_.order, rank_order_names,
-        "Which ranks share nodes: those of the first word are neighbours. Anything but tensor "
-        "first sends its collectives over the network");
+    parallel_.choose("order", p_.order, rank_order_names,
+                     "Which ranks share nodes: those of the first word are neighbours. Anything "
+                     "but tensor first sends its collectives over the network");
     read_recompute(parallel_, p_);
 }
 
@@ -502,13 +492,12 @@ void PlanReader::read_adapters_and_experts() {
                    "Expert ranks are tensor-parallel ranks too, and none splits an expert");
     parallel_.read("overlap_expert", p_.overlap_expert,
                    "Hide all-to-all of experts behind another microbatch's computation");
-    parallel_.choose(
-        "dispatch", p_.dispatch, expert_dispatch_names,
-        "How tokens get to their experts: a copy for each (all_to_all), or one for each "
-        "node over its rail and there one for each GPU (two_stage)");
+    parallel_.choose("dispatch", p_.dispatch, expert_dispatch_names,
+                     "How tokens get to their experts: a copy for each (all_to_all), or one for "
+                     "each node over its rail and there one for each GPU (two_stage)");
     parallel_.read("expert_imbalance", imbalance_,
                    "Tokens of the busiest expert-parallel rank over the mean",
-                   {.bound = Bound::at_least_one, .otherwise = "from the catalogue"});
+                   {Bound::at_least_one, "from the catalogue"});
 }
 
 void PlanReader::settle() {
@@ -529,9 +518,7 @@ void PlanReader::settle() {
         parallel_.warning("expert_imbalance",
                           fmt::format("{} has no experts", context_.model.name));
     }
-    if (p_.zero < 3) {
-        warn_of_keys(parallel_, {"flat_parameters"}, "has no effect without zero = 3");
-    }
+    if (p_.zero < 3) warn_of_keys(parallel_, {"flat_parameters"}, "has no effect without zero = 3");
     if (context_.model.name.empty() && parallel_.present()) {
         parallel_.warning("", "has no effect without job.model");
     }
@@ -547,8 +534,7 @@ void PlanReader::check() {
         p_.interleave = nearest_interleave(context_.model, p_);
     }
     if (values_.perturbed() && context_.model.vision.layers > 0) {
-        p_.images = std::min(
-            p_.images, static_cast<double>(p_.sequence_length) / context_.model.vision.tokens());
+        p_.images = std::min(p_.images, real(p_.sequence_length) / context_.model.vision.tokens());
     }
     // 'plan' models the step of the same plan.
     const bool told = context_.must_run && !context_.instead;
@@ -588,7 +574,7 @@ std::optional<Duration> read_given_step(Section& job) {
     Section step = job.section("step");
     std::optional<Duration> given;
     step.read("time", given, "A measured step time, all of it productive",
-              {.bound = Bound::positive, .otherwise = "modelled from job.model and job.parallel"});
+              {Bound::positive, "modelled from job.model and job.parallel"});
     step.finish();
     if (given && seconds(*given) > step_seconds_max) {
         step.error("time",

@@ -27,9 +27,7 @@ bool same_split(const ParallelPlan& a, const ParallelPlan& b) {
 class Search {
   public:
     Search(const PlanTask& task, Communicators& groups)
-        : task_(task),
-          groups_(groups),
-          capacity_(static_cast<double>(groups.node().gpu.usable_memory.count())) {}
+        : task_(task), groups_(groups), capacity_(real(groups.node().gpu.usable_memory.count())) {}
 
     // Calls visit(plan) for each split, the base's at last if it is none of them, all else as in the base.
     template <class Visit>

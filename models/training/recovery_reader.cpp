@@ -11,27 +11,23 @@ RecoveryKeys read_recovery(Section& recovery, RecoveryPolicy usual) {
                     "What the job does about a failure: 'railyard list kinds' has a line on each");
     recovery.read("replicas_min", out.replicas_min,
                   "With policy = \"shrink\": data-parallel replicas that the job needs to go on",
-                  {.bound = Bound::count, .otherwise = "half of job.parallel.data"});
+                  {Bound::count, "half of job.parallel.data"});
     recovery.read("replacement", out.replacement, "Draining a broken node and swapping in a spare",
-                  {.bound = Bound::non_negative,
-                   .otherwise = "a hot spare's, or a requeue's, from the catalogue"});
+                  {Bound::non_negative, "a hot spare's, or a requeue's, from the catalogue"});
     recovery.read("restart", out.restart, "Launch, imports, communicator set-up and warm-up",
-                  {.bound = Bound::non_negative,
-                   .otherwise = "the sum of their catalogue values at this size"});
-    recovery.read("restore", out.restore, "Reading the checkpoint back",
-                  {.bound = Bound::non_negative,
-                   .otherwise = "what the tier that has it takes, at the share of its read "
-                                "bandwidth that a load gets"});
+                  {Bound::non_negative, "the sum of their catalogue values at this size"});
+    recovery.read(
+        "restore", out.restore, "Reading the checkpoint back",
+        {Bound::non_negative,
+         "what the tier that has it takes, at the share of its read bandwidth that a load gets"});
     recovery.read("image", out.image,
                   "Container image that each node reads from [storage] as it starts",
-                  {.bound = Bound::non_negative, .otherwise = "every node has it"});
+                  {Bound::non_negative, "every node has it"});
     recovery.read("dataset_index", out.dataset_index,
-                  "Index of the data that each rank reads as it starts",
-                  {.bound = Bound::non_negative});
-    recovery.read(
-        "recompute", out.recompute,
-        "Steps since the last safe checkpoint are lost and done again; false charges only the "
-        "time to come back");
+                  "Index of the data that each rank reads as it starts", {Bound::non_negative});
+    recovery.read("recompute", out.recompute,
+                  "Steps since the last safe checkpoint are lost and done again; false charges "
+                  "only the time to come back");
     recovery.finish();
     if (out.policy != RecoveryPolicy::shrink) {
         warn_of_keys(recovery, {"replicas_min"}, "has no effect without policy = \"shrink\"");
@@ -44,7 +40,7 @@ namespace {
 // Set up in order, groups wait for each other once: the time grows with the ranks, not with their square.
 Duration communicators_set_up(Catalogue& c, std::int64_t gpus) {
     const char* measured = "nccl_init_2048_tuned";
-    const double share = static_cast<double>(gpus) / c.number("restart", measured, "gpus");
+    const double share = real(gpus) / c.number("restart", measured, "gpus");
     return from_seconds(seconds(c.time("restart", measured, "time")) * share);
 }
 

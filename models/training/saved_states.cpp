@@ -25,7 +25,7 @@ std::size_t CheckpointSpec::safe_tier() const {
 }
 
 std::size_t CheckpointSpec::lasting_tier() const {
-    const auto from = tiers.begin() + static_cast<std::ptrdiff_t>(safe_tier());
+    const auto from = tiers.begin() + safe_tier();
     const auto lasting = std::find_if(from, tiers.end(), [](const TierSpec& tier) {
         return tier.place != Place::host_memory && tier.place != Place::peer_memory;
     });
@@ -50,8 +50,7 @@ State& SavedStates::begin(std::int64_t steps, Instant now) {
     state.bytes = spec_.size;
     if (!whole) {
         state.base = last_;
-        state.bytes = Bytes::of(
-            std::llround(static_cast<double>(spec_.size.count()) * spec_.changed_fraction));
+        state.bytes = Bytes::of(std::llround(real(spec_.size.count()) * spec_.changed_fraction));
     }
     last_ = state.number;
     state.begun = now;

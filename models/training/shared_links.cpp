@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <utility>
 
 #include "models/training/link_sharing.h"
 #include "sim/check.h"
@@ -23,9 +22,7 @@ class DriftingPhases {
           slowdown_(sharing_.parts().size(), 1.0),
           blame_(slowdown_.size(), std::vector<double>(jobs_.size())) {
         double states = 1;
-        for (std::size_t j = 0; j < jobs_.size(); ++j) {
-            states *= static_cast<double>(ways(j));
-        }
+        for (std::size_t j = 0; j < jobs_.size(); ++j) states *= real(ways(j));
         if (states > states_max) {
             sample();
         } else {
@@ -160,7 +157,7 @@ class DriftingPhases {
                   .before = {},
                   .rate = std::vector<double>(states * n),
                   .out = std::vector<double>(states),
-                  .chance = std::vector<double>(states, 1.0 / static_cast<double>(states)),
+                  .chance = std::vector<double>(states, 1.0 / real(states)),
                   .is_idle = {}};
         for (std::size_t s = 0; s < states; ++s) {
             Moment& moment = out.moments[s];
@@ -228,9 +225,7 @@ class DriftingPhases {
         std::vector<std::vector<double>> place(jobs_.size());
         for (std::size_t j = 0; j < jobs_.size(); ++j) {
             RandomStream stream(0, j, "phases of jobs that share links");
-            for (std::size_t i = 0; i < samples; ++i) {
-                place[j].push_back((static_cast<double>(i) + 0.5) / samples);
-            }
+            for (std::size_t i = 0; i < samples; ++i) place[j].push_back((real(i) + 0.5) / samples);
             stream.shuffle(place[j]);
         }
         Moment moment;
@@ -313,9 +308,7 @@ void SharedLinks::join(Member job, std::shared_ptr<const StepTraffic> traffic, d
 void SharedLinks::leave(Member job) {
     for (const Peak& peak : members_.at(job).peaks) {
         LinkState& link = links_[peak.link];
-        if (link.can_be_full()) {
-            changed_.insert(changed_.end(), link.jobs.begin(), link.jobs.end());
-        }
+        if (link.can_be_full()) changed_.insert(changed_.end(), link.jobs.begin(), link.jobs.end());
         link.jobs.erase(std::ranges::lower_bound(link.jobs, job));
         link.load_bytes_per_s -= peak.bytes_per_s;
         if (link.jobs.empty()) link.load_bytes_per_s = 0;  // no rounding is left

@@ -62,9 +62,7 @@ const std::vector<std::string>& software_names() {
 
 std::string software_id(const std::string& name) {
     const auto known = std::ranges::find(software_names(), name);
-    return known == software_names().end()
-               ? name
-               : ids()[static_cast<std::size_t>(known - software_names().begin())];
+    return known == software_names().end() ? name : ids()[known - software_names().begin()];
 }
 
 Software read_software(Catalogue& c, const std::string& id, const Gpu& gpu) {

@@ -21,12 +21,12 @@ StageLength read_length(Section& stage, const StageContext& context,
     StageLength length;
     const char* const none = "the next one never begins: only the last stage may have no length";
     stage.read("tokens", length.tokens, "Tokens that the stage trains on",
-               {.bound = Bound::positive, .otherwise = "no end, or what steps or until says"});
+               {Bound::positive, "no end, or what steps or until says"});
     stage.read("steps", length.steps, "Steps of the stage",
-               {.bound = Bound::positive, .otherwise = "no end, or what tokens or until says"});
+               {Bound::positive, "no end, or what tokens or until says"});
     stage.read("until", length.until,
                "When the stage ends on the wall clock, from the campaign's start",
-               {.bound = Bound::positive, .otherwise = "no end, or what tokens or steps says"});
+               {Bound::positive, "no end, or what tokens or steps says"});
     if (stage.describing()) return length;
     const int given = int{length.tokens.has_value()} + int{length.steps.has_value()} +
                       int{length.until.has_value()};
@@ -52,8 +52,8 @@ StageLength read_length(Section& stage, const StageContext& context,
 StageRamp read_ramp(Section& stage, const char* from_key, const char* by_key, const char* from_doc,
                     const char* by_doc, const char* by_default) {
     StageRamp ramp{from_key, by_key, {}, {}};
-    stage.read(from_key, ramp.from, from_doc, {.bound = Bound::positive, .otherwise = "no ramp"});
-    stage.read(by_key, ramp.by, by_doc, {.bound = Bound::positive, .otherwise = by_default});
+    stage.read(from_key, ramp.from, from_doc, {Bound::positive, "no ramp"});
+    stage.read(by_key, ramp.by, by_doc, {Bound::positive, by_default});
     if (ramp.by && !ramp.from) {
         stage.error(by_key, fmt::format("has no effect without {}", from_key));
     }
@@ -103,17 +103,17 @@ StageLevel level_of(std::int64_t batch, std::int64_t sequence_length) {
 
 // Each level ends with the first step that reaches its share of the stage's length.
 void set_steps(const StageLength& length, std::vector<StageLevel>& levels) {
-    const auto count = static_cast<double>(levels.size());
+    const auto count = real(levels.size());
     double tokens = 0;
     std::int64_t steps = 0;
     for (std::size_t i = 0; i < levels.size(); ++i) {
-        const double share = static_cast<double>(i + 1) / count;
+        const double share = real(i + 1) / count;
         StageLevel& level = levels[i];
-        const auto each = static_cast<double>(level.tokens);
+        const auto each = real(level.tokens);
         if (length.tokens) {
             level.steps = static_cast<std::int64_t>(
                 std::max(0.0, std::ceil((*length.tokens * share - tokens) / each)));
-            tokens += each * static_cast<double>(level.steps);
+            tokens += each * real(level.steps);
         } else if (length.steps) {
             const auto levels_left = static_cast<std::int64_t>(levels.size() - i);
             level.steps = ceil_div(*length.steps - steps, levels_left);
@@ -193,7 +193,7 @@ StageKeys read_stage(Section& stage, const StageContext& context, std::optional<
     keys.length = read_length(stage, context, until);
     spec.nodes = context.job_nodes;
     stage.read("nodes", spec.nodes, "Nodes of the stage: the job's others are free meanwhile",
-               {.bound = Bound::count, .otherwise = "job.nodes"});
+               {Bound::count, "job.nodes"});
     if (spec.nodes > context.job_nodes) {
         stage.error(
             "nodes",
@@ -206,19 +206,19 @@ StageKeys read_stage(Section& stage, const StageContext& context, std::optional<
         stage, "batch_from", "batch_increment",
         "Sequences a step at the stage's begin, which rise to global_batch in equal parts of it",
         "Sequences by which the batch rises", "one microbatch of each replica");
-    keys.sequence = read_ramp(
-        stage, "sequence_from", "sequence_increment",
-        "Tokens per sequence at the stage's begin, which rise to sequence_length in equal parts of "
-        "it",
-        "Tokens by which a sequence grows", "a token of each context- and tensor-parallel rank");
-    stage.read("stop", spec.stop,
-               "How long the job stands still before it starts again with the stage's plan",
-               {.bound = Bound::non_negative,
-                .otherwise = "0 s; a stage of which only the batch is another starts without"});
+    keys.sequence = read_ramp(stage, "sequence_from", "sequence_increment",
+                              "Tokens per sequence at the stage's begin, which rise to "
+                              "sequence_length in equal parts of it",
+                              "Tokens by which a sequence grows",
+                              "a token of each context- and tensor-parallel rank");
+    stage.read(
+        "stop", spec.stop,
+        "How long the job stands still before it starts again with the stage's plan",
+        {Bound::non_negative, "0 s; a stage of which only the batch is another starts without"});
     Duration time{};
     stage.read_time_or_steps("checkpoint_interval", time, spec.checkpoint_steps,
                              "Steps between two checkpoints in this stage",
-                             {.bound = Bound::positive, .otherwise = "job.checkpoint.interval"});
+                             {Bound::positive, "job.checkpoint.interval"});
     if (time > Duration{}) {
         stage.error("checkpoint_interval", "expected a number of steps, as \"100 steps\"");
     }
@@ -235,9 +235,9 @@ void settle_levels(Section& stage, const ParallelPlan& plan, StageKeys& keys) {
 void read_maintenance(Section& top, MaintenanceSpec& out) {
     Section maintenance = top.section("maintenance");
     maintenance.read("every", out.every, "Time between planned interruptions of the job",
-                     {.bound = Bound::positive, .otherwise = "never"});
+                     {Bound::positive, "never"});
     maintenance.read("duration", out.duration, "How long one lasts, before the restart",
-                     {.bound = Bound::non_negative});
+                     {Bound::non_negative});
     maintenance.finish();
     if (maintenance.has("duration") && !maintenance.has("every")) {
         maintenance.error("duration", "has no effect without maintenance.every");
@@ -253,11 +253,11 @@ void read_pauses(Section& job, Duration campaign, std::vector<PauseSpec>& pauses
                      {.otherwise = "pause and its number"});
         Duration every{};
         section.read_time_or_steps("every", every, pause.every_steps, "Steps between two of them",
-                                   {.bound = Bound::positive, .otherwise = "it comes once"});
+                                   {Bound::positive, "it comes once"});
         Duration at{};
         section.read_time_or_steps("at", at, pause.at_step,
                                    "After how many steps, or when from the campaign's start",
-                                   {.bound = Bound::positive, .otherwise = "not at one time"});
+                                   {Bound::positive, "not at one time"});
         section.read("duration", pause.duration, "How long each lasts",
                      {.bound = Bound::positive, .required = true});
         section.read("restart", pause.restart,

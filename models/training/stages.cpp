@@ -66,8 +66,8 @@ std::vector<StepSchedule::Done> StepSchedule::done(std::int64_t steps) const {
         const StageLevel& each = level(places_[i]);
         Done& done = out[places_[i].stage];
         done.steps += count;
-        done.tokens += static_cast<double>(count) * static_cast<double>(each.tokens);
-        done.model_flops += static_cast<double>(count) * each.step.model_flops;
+        done.tokens += real(count) * real(each.tokens);
+        done.model_flops += real(count) * each.step.model_flops;
         done.time += count * each.step.duration();
     }
     return out;

@@ -1,6 +1,5 @@
 #include "models/training/step.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "models/training/layer_work.h"
@@ -22,8 +21,8 @@ double head_seconds(const TransformerModel& m, const ParallelPlan& p, const Gpu&
     // A fused loss reads the logits and writes their gradient over them, with one sum between.
     constexpr double fused_traffic = 8;
     const double tokens = p.rank_tokens();
-    const double words = static_cast<double>(m.vocab) / static_cast<double>(p.tensor);
-    const double h = static_cast<double>(m.hidden);
+    const double words = real(m.vocab) / real(p.tensor);
+    const double h = real(m.hidden);
     return gemm_seconds(gpu, {tokens, words, h}) + gemm_seconds(gpu, {tokens, h, words}) +
            (p.adapter_rank > 0 ? 0 : gemm_seconds(gpu, {h, words, tokens})) +
            memory_seconds(gpu, (p.fused_loss ? fused_traffic : gpu.loss_traffic) * tokens * words);
@@ -59,7 +58,7 @@ struct Layers {
     }
     static LayerCounts with_further(const TransformerModel& m) {
         LayerCounts counts = count_layers(m);
-        counts[m.further_layer()] += static_cast<double>(m.mtp_layers);
+        counts[m.further_layer()] += real(m.mtp_layers);
         return counts;
     }
     std::array<LayerWork, LayerKind::kinds> of;
@@ -72,10 +71,9 @@ Stage stage_of(const TransformerModel& m, const ParallelPlan& p, const Gpu& gpu,
     stage.layers = run.layers;
     const bool last = run.first == p.pipeline - 1;
     const double all = run.layers.all();
-    const double recomputed =
-        p.recompute == Recompute::full && p.recompute_layers > 0
-            ? std::min(1.0, static_cast<double>(p.recompute_layers) / std::max(1.0, all))
-            : 1;
+    const double recomputed = p.recompute == Recompute::full && p.recompute_layers > 0
+                                  ? std::min(1.0, real(p.recompute_layers) / std::max(1.0, all))
+                                  : 1;
     for (std::size_t i = 0; i < LayerKind::kinds; ++i) {
         const double count = run.layers.of[i];
         if (count == 0) continue;
@@ -93,7 +91,7 @@ Stage stage_of(const TransformerModel& m, const ParallelPlan& p, const Gpu& gpu,
     }
     if (last) {
         // Each further token has a layer, two norms and a matrix of its own, and the same loss.
-        const double further = static_cast<double>(m.mtp_layers);
+        const double further = real(m.mtp_layers);
         const LayerWork& layer = layers.of[m.further_layer().index()];
         stage.work.add(further, layer);
         stage.head = (1 + further) * head_seconds(m, p, gpu);
@@ -107,7 +105,7 @@ Pipeline pipeline_of(const TransformerModel& m, const ParallelPlan& p, Communica
     Pipeline out;
     for (const StageRun& run : stage_runs(m, p)) {
         const Stage stage = stage_of(m, p, groups.node().gpu, layers, run);
-        out.all += static_cast<double>(run.count) * stage.total();
+        out.all += real(run.count) * stage.total();
         if (run.first == 0) out.first = stage.total();
         if (stage.total() > out.slowest.total()) out.slowest = stage;
     }
@@ -133,8 +131,8 @@ double exchange_pieces(const ParallelPlan& p, double layers) {
     return p.zero < 3 ? 1 : layers * (p.flat_parameters ? 1 : matrices);
 }
 double buckets_of(const ParallelPlan& p, double parameters) {
-    const double each = parameters / static_cast<double>(p.interleave);
-    return std::ceil(each / p.bucket_parameters()) * static_cast<double>(p.interleave);
+    const double each = parameters / real(p.interleave);
+    return std::ceil(each / p.bucket_parameters()) * real(p.interleave);
 }
 
 // One exchange of all gradients, and one of all weights.
@@ -183,8 +181,8 @@ Exchange exchange_seconds(const TransformerModel& m, const ParallelPlan& p, Comm
                  split);
         }
         if (shards < ranks && trained) {
-            time(Collective::all_reduce, stride * shards, ranks / shards,
-                 gradient / static_cast<double>(shards), whole);
+            time(Collective::all_reduce, stride * shards, ranks / shards, gradient / real(shards),
+                 whole);
         }
     };
     exchange(params.common, p.replica_stride(), p.replica_ranks(),
@@ -218,10 +216,9 @@ DataParallel data_parallel(const TransformerModel& m, const ParallelPlan& p, Com
     const Gpu& gpu = groups.node().gpu;
     const double layers = std::max(1.0, stage.layers.all());
     const auto [once, bare] = exchange_seconds(m, p, groups, bytes, stage.layers);
-    const double passes = static_cast<double>(p.microbatches());
+    const double passes = real(p.microbatches());
     const LayerWork& work = stage.work;
-    const double beside =
-        static_cast<double>(p.passes_beside()) / static_cast<double>(p.interleave);
+    const double beside = real(p.passes_beside()) / real(p.interleave);
     const auto cover_of = [&](double kernels, double idle) {
         return Cover{beside * kernels, beside * idle};
     };
@@ -255,13 +252,12 @@ DataParallel data_parallel(const TransformerModel& m, const ParallelPlan& p, Com
 // microbatch in every virtual stage.
 double boundary_sends(const ParallelPlan& p) {
     if (p.pipeline == 1) return 0;
-    const double every = static_cast<double>(p.microbatches()) * static_cast<double>(p.interleave);
-    return 2 * (static_cast<double>(p.pipeline) - 1 + (p.overlap_pipeline ? 0 : every));
+    const double every = real(p.microbatches()) * real(p.interleave);
+    return 2 * (real(p.pipeline) - 1 + (p.overlap_pipeline ? 0 : every));
 }
 
 double boundary_bytes(const TransformerModel& m, const ParallelPlan& p) {
-    return p.rank_tokens() * static_cast<double>(m.hidden) * activation_element_bytes /
-           static_cast<double>(p.tensor);
+    return p.rank_tokens() * real(m.hidden) * activation_element_bytes / real(p.tensor);
 }
 
 double boundary_seconds(const TransformerModel& m, const ParallelPlan& p, Communicators& groups) {
@@ -274,7 +270,7 @@ double optimizer_seconds(const TransformerModel& m, const ParallelPlan& p, const
                          const LayerCounts& layers, double optimizer_traffic) {
     if (p.adapter_rank > 0) return 0;
     const RankParameters params = rank_parameters(m, p, layers);
-    const double shards = static_cast<double>(p.shards());
+    const double shards = real(p.shards());
     const double updated =
         p.zero == 0 ? params.common + params.vision + params.routed
                     : (params.common + params.vision) / shards + params.routed / p.expert_shards();
@@ -315,11 +311,10 @@ LayerOutline layer_outline(const TransformerModel& m, const ParallelPlan& p, Com
 double images_wait(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
                    const Pipeline& pipeline) {
     if (p.images_spread == 0 || p.images == 0 || m.vision.layers == 0) return 0;
-    const double sequences = static_cast<double>(p.global_batch) / static_cast<double>(p.data);
+    const double sequences = real(p.global_batch) / real(p.data);
     const double most =
         p.images_spread * std::sqrt(sequences) * expected_max_normal(p.data);  // above the mean
-    const double slack =
-        static_cast<double>(p.microbatches()) * (pipeline.slowest.total() - pipeline.first);
+    const double slack = real(p.microbatches()) * (pipeline.slowest.total() - pipeline.first);
     return std::max(0.0, most * image_seconds(m, p, groups) - slack);
 }
 
@@ -331,13 +326,13 @@ LayerOutline vision_outline(const TransformerModel& m, const ParallelPlan& p,
     ParallelPlan whole = p;
     whole.microbatch = 1;  // so that their number is exact
     whole.images = std::ceil(p.microbatch_images());
-    const auto images = [](std::int64_t count) { return static_cast<double>(count); };
+    const auto images = [](std::int64_t count) { return real(count); };
     std::vector<CollectiveCall> calls;
     groups.note_calls(&calls);
     vision_work(m, whole, groups);
     groups.note_calls(nullptr);
     for (CollectiveCall& call : calls) {
-        call.count *= static_cast<double>(m.vision.layers);
+        call.count *= real(m.vision.layers);
         call.bytes *= p.over_images(images) / whole.over_images(images);
     }
     LayerOutline out{outline_of(work.forward, calls), outline_of(work.recompute, {}),
@@ -367,9 +362,7 @@ StepOutline step_outline(const TransformerModel& m, const ParallelPlan& p, Commu
         const LayerWork work = stage_of(m, p, gpu, layers, run).work;
         StageOutline stage{run, {}, 0, work.forward.offload, work.backward.offload};
         groups.note_calls(&stage.exchanges);
-        if (exchanged) {
-            exchange_seconds(m, p, groups, bytes, run.layers);
-        }
+        if (exchanged) exchange_seconds(m, p, groups, bytes, run.layers);
         groups.note_calls(nullptr);
         stage.optimizer_s = optimizer_seconds(m, p, gpu, run.layers, optimizer_traffic) +
                             seconds(gpu.step_overhead);
@@ -384,7 +377,7 @@ CriticalPath critical_path(const TransformerModel& m, const ParallelPlan& p, Com
     const Pipeline pipeline = pipeline_of(m, p, groups);
     const Stage& stage = pipeline.slowest;
     const LayerWork& work = stage.work;
-    const double count = static_cast<double>(p.microbatches());
+    const double count = real(p.microbatches());
     const double passes = count * stage.layers.all();
     const double expert_passes = count * stage.layers.with(FeedForward::experts);
     const auto sum = [](const LayerWork& w, double Pass::*part) {
@@ -425,8 +418,8 @@ CriticalPath critical_path(const TransformerModel& m, const ParallelPlan& p, Com
          sends > 0 ? sends * boundary_seconds(m, p, groups) : 0},
         {"gradients and weights", StepKind::communication,
          data.gradients + data.weights > 0 ? 1.0 : 0, data.gradients + data.weights},
-        {"pipeline bubble", StepKind::bubble, static_cast<double>(p.pipeline - 1),
-         (pipeline.all - stage.total()) / static_cast<double>(p.interleave)},
+        {"pipeline bubble", StepKind::bubble, real(p.pipeline - 1),
+         (pipeline.all - stage.total()) / real(p.interleave)},
         {"waiting for stragglers", StepKind::straggler, p.jitter + wait > 0 ? 1.0 : 0, wait},
     }};
     if (p.jitter > 0) {
@@ -440,8 +433,8 @@ CriticalPath critical_path(const TransformerModel& m, const ParallelPlan& p, Com
 double model_flops(const TransformerModel& m, const ParallelPlan& p) {
     const VisionFlops image = vision_flops(m.vision, m.hidden);
     return 3 * forward_flops_per_token(m, p.sequence_length) *
-               static_cast<double>(p.global_batch * p.sequence_length) +
-           static_cast<double>(p.global_batch) * p.images *
+               real(p.global_batch * p.sequence_length) +
+           real(p.global_batch) * p.images *
                ((p.vision_frozen() ? 1 : 3) * image.layers +
                 (p.adapter_rank > 0 ? 1 : 3) * image.projector);
 }

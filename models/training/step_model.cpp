@@ -9,8 +9,8 @@ StepTime step_of(const StepWork& work, const ParallelPlan& plan, Communicators& 
     StepTime step = trace_step(*work.trace, groups);
     if (step.duration() <= Duration{}) {
         throw ScenarioError(
-            "job.trace: the step of these traces takes no time: no kernel, message or host node "
-            "of them has a duration, operations or bytes above 0");
+            "job.trace: the step of these traces takes no time: no kernel, message or host node of "
+            "them has a duration, operations or bytes above 0");
     }
     if (!work.model.name.empty()) step.model_flops = model_flops(work.model, plan);
     return step;

@@ -265,9 +265,9 @@ double trace_message_seconds(const StepTrace& trace, Communicators& groups) {
         if (task.kind != TraceTask::Kind::message) continue;
         const auto [each, is_new] = known.try_emplace(task.message);
         if (is_new) each->second = message_seconds(task.message, groups);
-        sum += each->second * static_cast<double>(task.ranks.size());
+        sum += each->second * real(task.ranks.size());
     }
-    return sum / static_cast<double>(trace.ranks);
+    return sum / real(trace.ranks);
 }
 
 }  // namespace railyard

@@ -51,7 +51,7 @@ StepTraffic endless_traffic(LinkLoads loads) {
 }
 
 Bandwidth beside_others(Bandwidth alone, double longer_s) {
-    const double left = static_cast<double>(alone.bits_per_second()) / (1 + longer_s);
+    const double left = real(alone.bits_per_second()) / (1 + longer_s);
     return Bandwidth::bits_per_second(
         std::min(alone.bits_per_second(), static_cast<std::int64_t>(std::ceil(left)) + 1));
 }

@@ -42,7 +42,7 @@ class StoreReads {
     void share_limit() {
         if (!limit_ || reads_.empty()) return;
         const auto [cap, wall] = *limit_;
-        const Bandwidth each = cap * (1.0 / static_cast<double>(reads_.size()));
+        const Bandwidth each = cap * (1.0 / real(reads_.size()));
         for (const StoreService::TransferId read : reads_) stores_.change_cap(read, each, wall);
     }
 

@@ -81,23 +81,23 @@ std::optional<double> number_of(const chakra::Node& node, const char* name) {
         case A::kInt32Val:
             return found->int32_val();
         case A::kInt64Val:
-            return static_cast<double>(found->int64_val());
+            return real(found->int64_val());
         case A::kUint32Val:
             return found->uint32_val();
         case A::kUint64Val:
-            return static_cast<double>(found->uint64_val());
+            return real(found->uint64_val());
         case A::kSint32Val:
             return found->sint32_val();
         case A::kSint64Val:
-            return static_cast<double>(found->sint64_val());
+            return real(found->sint64_val());
         case A::kFixed32Val:
             return found->fixed32_val();
         case A::kFixed64Val:
-            return static_cast<double>(found->fixed64_val());
+            return real(found->fixed64_val());
         case A::kSfixed32Val:
             return found->sfixed32_val();
         case A::kSfixed64Val:
-            return static_cast<double>(found->sfixed64_val());
+            return real(found->sfixed64_val());
         case A::kBoolVal:
             return found->bool_val() ? 1 : 0;
         default:
@@ -435,7 +435,7 @@ TraceMessage TraceBuilder::collective(const NodeAt& at) {
     TraceMessage out = shape_of(at, group_name(n));
     out.collective = *kinds[static_cast<std::size_t>(kind)];
     out.bytes = kind == barrier ? 1 : amount_of(trace(at), n, "comm_size");
-    if (out.collective == Collective::all_gather) out.bytes *= static_cast<double>(out.ranks);
+    if (out.collective == Collective::all_gather) out.bytes *= real(out.ranks);
     return out;
 }
 
@@ -487,8 +487,7 @@ std::pair<std::int64_t, std::int64_t> TraceBuilder::ends_of(const NodeAt& at) co
         const std::optional<double> given = number_of(n, name);
         if (!given && is_own) return own;
         const double number = given.value_or(-1);
-        const bool whole =
-            number >= 0 && number < static_cast<double>(gpus_) && number == std::floor(number);
+        const bool whole = number >= 0 && number < real(gpus_) && number == std::floor(number);
         return whole ? static_cast<std::int64_t>(number) : -1;
     };
     const std::int64_t from = rank("comm_src", send);
@@ -605,7 +604,7 @@ void TraceBuilder::depend() {
     for (const RankTrace& trace : traces_) {
         const auto found = std::ranges::find(trace.tasks, static_cast<std::uint32_t>(stuck));
         if (found == trace.tasks.end()) continue;
-        refuse(trace, trace.nodes[static_cast<std::size_t>(found - trace.tasks.begin())],
+        refuse(trace, trace.nodes[found - trace.tasks.begin()],
                "it depends on itself, by way of others or at once");
     }
 }

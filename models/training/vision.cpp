@@ -25,9 +25,7 @@ void check_encoder(Catalogue& c, const std::string& model, const VisionEncoder& 
         wrong({"vision_positions", "vision_patches"},
               fmt::format("{} positions for {} patches", v.positions, v.patches));
     }
-    if (v.window >= v.patches) {
-        wrong({"vision_window"}, "has no effect: it is all of an image");
-    }
+    if (v.window >= v.patches) wrong({"vision_window"}, "has no effect: it is all of an image");
     if (v.full_attention_every > 0 && v.window == 0) {
         wrong({"vision_full_attention_every"}, "has no effect without vision_window");
     }
@@ -35,9 +33,7 @@ void check_encoder(Catalogue& c, const std::string& model, const VisionEncoder& 
         wrong({"vision_full_attention_every", "vision_layers"},
               fmt::format("no layer of {} is the {}th", v.layers, v.full_attention_every));
     }
-    if (v.pool && v.merge == 1) {
-        wrong({"vision_pool"}, "has no effect without vision_merge");
-    }
+    if (v.pool && v.merge == 1) wrong({"vision_pool"}, "has no effect without vision_merge");
 }
 
 }  // namespace
@@ -80,24 +76,21 @@ VisionEncoder read_vision_encoder(Catalogue& c, const std::string& model) {
 VisionParameters vision_parameters(const VisionEncoder& v, std::int64_t hidden) {
     if (v.layers == 0) return {};
     const TransformerModel model = vision_layers(v);
-    const double width = static_cast<double>(v.hidden);
+    const double width = real(v.hidden);
     VisionParameters out;
-    out.layers =
-        static_cast<double>(v.layers) * common_parameters(layer_parameters(model), LayerKind{}) +
-        width * static_cast<double>(v.patch_values + v.positions + 2);
+    out.layers = real(v.layers) * common_parameters(layer_parameters(model), LayerKind{}) +
+                 width * real(v.patch_values + v.positions + 2);
     const double in = v.projected_width();
-    const double inner = static_cast<double>(v.projector);
-    const double h = static_cast<double>(hidden);
+    const double inner = real(v.projector);
+    const double h = real(hidden);
     out.projector = inner > 0 ? (in + 1) * inner + (inner + 1) * h : (in + 1) * h;
     return out;
 }
 
 VisionFlops vision_flops(const VisionEncoder& v, std::int64_t hidden) {
     if (v.layers == 0) return {};
-    const double embedding =
-        2 * static_cast<double>(v.hidden) * static_cast<double>(v.patch_values);
-    return {static_cast<double>(v.patches) *
-                (forward_flops_per_token(vision_layers(v), v.patches) + embedding),
+    const double embedding = 2 * real(v.hidden) * real(v.patch_values);
+    return {real(v.patches) * (forward_flops_per_token(vision_layers(v), v.patches) + embedding),
             v.tokens() * 2 * vision_parameters(v, hidden).projector};
 }
 

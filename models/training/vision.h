@@ -24,10 +24,8 @@ struct VisionEncoder {
     bool pool = false;           // their mean is that token; false: they are put side by side
     std::int64_t projector = 0;  // width between its two matrices; 0: it has one
 
-    double tokens() const { return static_cast<double>(patches) / static_cast<double>(merge); }
-    double projected_width() const {
-        return static_cast<double>(hidden) * (pool ? 1 : static_cast<double>(merge));
-    }
+    double tokens() const { return real(patches) / real(merge); }
+    double projected_width() const { return real(hidden) * (pool ? 1 : real(merge)); }
 };
 
 // What `model` has of one; no layers where it has none. Reports a shape that no encoder has.

@@ -323,7 +323,7 @@ void QuestionReader::read_options(Section& section, DesignAxis& axis) {
              "option", "With `name` in place of `key`: what may be chosen, each some settings")) {
         DesignValue value;
         option.read("name", value.text, "What it is called",
-                    {.required = true, .otherwise = "required"});
+                    {.otherwise = "required", .required = true});
         const Value* set =
             option.open_table("set", "Its settings, as { \"cluster.node\" = \"dgx_h100\" }");
         if (set != nullptr) flatten(*set, "", value.settings);

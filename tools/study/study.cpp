@@ -242,9 +242,7 @@ void StudyReader::read_rule() {
     stop.read("metric", rule.metric, "Whose interval must be narrow");
     stop.read("half_width", rule.half_width,
               "Half width of its 95 % interval, relative to the mean",
-              {.bound = Bound::positive,
-               .required = stop.present(),
-               .otherwise = "the section needs it"});
+              {Bound::positive, "the section needs it", stop.present()});
     stop.read("replicas_min", rule.replicas_min, "At least so many", {.bound = Bound::count});
     stop.read("replicas_max", rule.replicas_max, "At most so many", {.bound = Bound::count});
     if (stop.present() && rule.replicas_max < rule.replicas_min) {
