@@ -146,8 +146,7 @@ int calc_checkpoint(const std::vector<std::string>& arguments) {
     }
     fmt::print(
         "write bandwidth for {:g} % of stalls = size / (share x interval)\n      = {} / ({:g} x "
-        "{}) = "
-        "{:.4g} GB/s\n",
+        "{}) = {:.4g} GB/s\n",
         100 * budget, gigabytes(size), budget, to_text(interval),
         size / (budget * seconds(interval)) * 1e-9);
     return exit_ok;
@@ -301,8 +300,7 @@ int calc_time(const std::vector<std::string>& arguments) {
                tokens, flops);
     fmt::print(
         "time = FLOPs / (GPUs x bf16 peak x MFU x goodput)\n     = {:.4g} / ({:.6g} x {} x {:g} x "
-        "{:g}) "
-        "= {:.4g} h = {:.4g} day\n",
+        "{:g}) = {:.4g} h = {:.4g} day\n",
         flops, gpus, to_text(Flops{peak}), mfu, share, flops / rate / 3600, flops / rate / 86400);
     fmt::print("GPU-hours = GPUs x time = {:.4g}\n", gpus * flops / rate / 3600);
     if (in.has("model")) {

@@ -251,8 +251,7 @@ void print_idle(const Sensitivity& r, const std::vector<Knob>& knobs) {
     if (knobs.empty()) return;
     if (dead.empty()) {
         fmt::print(
-            "\n  no dead keys: each of the {} in the file that could be turned changes "
-            "something\n",
+            "\n  no dead keys: each of the {} in the file that could be turned changes something\n",
             std::ranges::count_if(knobs, [](const Knob& knob) { return !knob.tried.empty(); }));
     } else {
         fmt::print("\n  dead keys, which change nothing that run prints:\n    {}\n",

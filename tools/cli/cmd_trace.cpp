@@ -28,12 +28,11 @@ struct TraceArguments {
 
 std::optional<TraceArguments> parse_trace(const std::vector<std::string>& arguments) {
     TraceArguments out;
-    CommandLine line(
-        "railyard trace SCENARIO.toml -o FILE.pftrace [options]",
-        "Writes one replica as a Perfetto trace, which ui.perfetto.dev opens: phases "
-        "of the job, checkpoints,\n"
-        "interruptions, nodes out of service, what the stores move; of many jobs their "
-        "runs, queues and failures.\nOr one step, or the packet window.");
+    CommandLine line("railyard trace SCENARIO.toml -o FILE.pftrace [options]",
+                     "Writes one replica as a Perfetto trace, which ui.perfetto.dev opens: phases "
+                     "of the job, checkpoints,\n"
+                     "interruptions, nodes out of service, what the stores move; of many jobs "
+                     "their runs, queues and failures.\nOr one step, or the packet window.");
     line.positional("scenario", 1);
     line.add_settings();
     line.add()("output,o", po::value(&out.output), "The file to write");

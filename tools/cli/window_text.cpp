@@ -211,8 +211,8 @@ void print_fair_shares(const Scenario& s, const NetworkWindow& window, const Win
             return 100 * (packets / shares - 1);
         };
         fmt::print(
-            "  {} by fair shares, without packets: FCT mean {}, last {}; packets {:+.2f} % "
-            "and {:+.2f} %\n",
+            "  {} by fair shares, without packets: FCT mean {}, last {}; packets {:+.2f} % and "
+            "{:+.2f} %\n",
             word_of(window_traffic_names, spec.kind), seconds_text(mean(other.fct_s)),
             packet_time_text(other.last), more(mean(t.fct_s), mean(other.fct_s)),
             more(to_seconds(t.last), to_seconds(other.last)));
@@ -374,8 +374,8 @@ Complaint complaint(const Scenario& s, const NetworkWindow& window, const Window
         const auto first = first_open(r);
         const PacketFlow& flow = window.window.flows[first];
         out.text += fmt::format(
-            "railyard: stuck: {} of {} flows on the {} network can never go on, the first of "
-            "them from {} to {}: none waits for an acknowledgement, so no timeout comes\n"
+            "railyard: stuck: {} of {} flows on the {} network can never go on, the first of them "
+            "from {} to {}: none waits for an acknowledgement, so no timeout comes\n"
             "{}    a job would be ended by the watchdog of its collectives\n",
             open, r.ends.size(), name, source_name(t, window.window, flow),
             target_name(t, window.window, flow),
@@ -384,8 +384,8 @@ Complaint complaint(const Scenario& s, const NetworkWindow& window, const Window
     } else if (r.ending != WindowEnding::resolved) {
         const bool time = r.ending == WindowEnding::out_of_time;
         out.text += fmt::format(
-            "railyard: limit: window.{} was reached on the {} network, {} of {} flows had "
-            "not ended: this result is partial\n    raise it with --set window.{}=...\n",
+            "railyard: limit: window.{} was reached on the {} network, {} of {} flows had not "
+            "ended: this result is partial\n    raise it with --set window.{}=...\n",
             time ? fmt::format("time_max = {}", to_text(s.window.time_max))
                  : fmt::format("events_max = {}", s.window.events_max),
             name, open, r.ends.size(), time ? "time_max" : "events_max");
@@ -393,9 +393,8 @@ Complaint complaint(const Scenario& s, const NetworkWindow& window, const Window
     }
     if (r.totals.lost_lossless > 0 && !s.window.allow_loss) {
         out.text += fmt::format(
-            "railyard: loss: {} packets of a lossless class found no room on the {} "
-            "network: {}\n    more headroom, pauses on every switch, or "
-            "window.allow_loss = true\n",
+            "railyard: loss: {} packets of a lossless class found no room on the {} network: {}\n  "
+            "  more headroom, pauses on every switch, or window.allow_loss = true\n",
             r.totals.lost_lossless, name, where_text(window.network->topology, r));
         out.code = exit_limit;
     }

@@ -75,8 +75,7 @@ std::string folded_nodes(const std::vector<std::int64_t>& nodes) {
 std::string sacct_text(const std::vector<SacctRow>& rows) {
     std::string out =
         "JobIDRaw|JobID|User|Partition|QOS|Submit|Start|End|ElapsedRaw|State|TimelimitRaw|"
-        "AllocTRES|ReqTRES|"
-        "NNodes|NodeList\n";
+        "AllocTRES|ReqTRES|NNodes|NodeList\n";
     for (const SacctRow& row : rows) {
         const bool runs = std::string_view(row.state) == "RUNNING";
         const std::string tres = fmt::format("gres/gpu={},node={}", row.gpus, row.nodes.size());

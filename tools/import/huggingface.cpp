@@ -459,10 +459,9 @@ void HuggingFace::add_window() {
     }
     diagnostics_.warning(
         file_, window->at, "sliding_window",
-        fmt::format(
-            "{} tokens on some layers only, which no entry can say: every layer attends to all "
-            "tokens, so attention is taken to cost more than it does",
-            window->integer));
+        fmt::format("{} tokens on some layers only, which no entry can say: every layer attends to "
+                    "all tokens, so attention is taken to cost more than it does",
+                    window->integer));
     part_.note("{} = {} on some layers: not expressed, every layer attends to all tokens.",
                origin("sliding_window"), window->integer);
 }
@@ -484,8 +483,7 @@ void HuggingFace::check_weights(const std::string& path) {
     const bool more_layers = predicted != nullptr && predicted->integer > 0;
     if (find("quantization_config") != nullptr || more_layers || (!two_bytes && !four_bytes)) {
         part_.note(
-            "{} is no check: its weights are not this model's alone, each of one "
-            "known size.",
+            "{} is no check: its weights are not this model's alone, each of one known size.",
             path);
         return;
     }

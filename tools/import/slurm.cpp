@@ -260,10 +260,9 @@ void SlurmImport::warn_of_trays(const SlurmNode& node, Catalogue& catalogue) {
         return;
     diagnostics_.warning(
         node.record->file, node.record->at(), "NodeName",
-        fmt::format(
-            "{} is one tray of {}, whose {} GPUs are one NVLink domain: as nodes of {} GPUs they "
-            "are joined by NICs alone, and steps take longer than they do",
-            node.name, node.kind, gpus, node.gpus),
+        fmt::format("{} is one tray of {}, whose {} GPUs are one NVLink domain: as nodes of {} "
+                    "GPUs they are joined by NICs alone, and steps take longer than they do",
+                    node.name, node.kind, gpus, node.gpus),
         fmt::format("in what is written say [cluster] nodes = racks, without gpus_per_node = {}",
                     node.gpus));
 }
@@ -292,10 +291,11 @@ void SlurmImport::add_partitions() {
         const std::string* most = record.find("maxtime");
         if ((most == nullptr || !slurm_time(*most).seconds) &&
             record.find("defaulttime") == nullptr) {
-            diagnostics_.warning(record.file, record.at(), "MaxTime",
-                                 fmt::format("jobs of partition {} have no time limit: backfill "
-                                             "has nothing to plan with",
-                                             p.name));
+            diagnostics_.warning(
+                record.file, record.at(), "MaxTime",
+                fmt::format(
+                    "jobs of partition {} have no time limit: backfill has nothing to plan with",
+                    p.name));
         }
         for (const auto& [ours, theirs] :
              {std::pair{"priority", "PriorityJobFactor"}, {"tier", "PriorityTier"}}) {
@@ -453,8 +453,7 @@ void SlurmImport::add_preemption() {
     if (is == "preempt/partition_prio") {
         diagnostics_.warning(
             type->file, type->at(), "PreemptType",
-            "partitions that preempt others can't be expressed: their tiers decide "
-            "the order only",
+            "partitions that preempt others can't be expressed: their tiers decide the order only",
             "give each partition's jobs a QOS, and scheduler.qos.preempts");
         part_.note("Not expressed: {}.", type->origin("PreemptType"));
     }
@@ -462,10 +461,10 @@ void SlurmImport::add_preemption() {
     for (const std::string& word : split_text(lower_case(*mode->find("preemptmode")), ',')) {
         if (word == "cancel" || word == "requeue" || word == "off") preempt_mode_ = word;
         if (word == "suspend") {
-            diagnostics_.warning(mode->file, mode->at(), "PreemptMode",
-                                 "SUSPEND keeps the GPUs of a job that is displaced: nobody gets "
-                                 "them",
-                                 "PreemptMode=REQUEUE or CANCEL free them");
+            diagnostics_.warning(
+                mode->file, mode->at(), "PreemptMode",
+                "SUSPEND keeps the GPUs of a job that is displaced: nobody gets them",
+                "PreemptMode=REQUEUE or CANCEL free them");
             preempt_mode_ = "off";
         }
     }
