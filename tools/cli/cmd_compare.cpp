@@ -194,9 +194,7 @@ DecidingMetric chosen_metric(const std::vector<ComparedArm>& arms, const Compare
     } else {
         check_metric(arms, args.metric);
     }
-    if (!args.better.empty()) {
-        out.better = args.better == "higher" ? Better::higher : Better::lower;
-    }
+    if (!args.better.empty()) out.better = args.better == "higher" ? Better::higher : Better::lower;
     return out;
 }
 

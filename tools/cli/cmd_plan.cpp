@@ -65,9 +65,7 @@ void print_given(const Scenario& s, const CriticalPath& path, std::optional<Dura
     if (step.degraded > Duration{}) {
         table.add({"  waiting for silent faults", share(step.degraded, step)});
     }
-    if (step.data_wait > Duration{}) {
-        table.add({"  waiting for data", share(step.data_wait, step)});
-    }
+    if (step.data_wait > Duration{}) table.add({"  waiting for data", share(step.data_wait, step)});
     if (s.fidelity != Fidelity::analytic) {
         table.add({"step on an ideal network", to_text(s.analytic_step.duration())});
     }
@@ -250,9 +248,7 @@ Json plan_json(const Scenario& s, const BestPlan& best) {
                 {"mfu", mfu(s, step)},
                 {"memory_bytes", best.memory_bytes}};
     if (!p.stage_layers.empty()) out["stage_layers"] = p.stage_layers;
-    if (best.draws) {
-        out["network_draws"] = range_json(*best.draws);
-    }
+    if (best.draws) out["network_draws"] = range_json(*best.draws);
     return out;
 }
 

@@ -121,9 +121,7 @@ int cmd_trace(const std::vector<std::string>& arguments) {
     const std::optional<TraceArguments> args = parse_trace(arguments);
     if (!args) return exit_ok;
     const Scenario s = load_scenario_file(args->scenario, args->changes);
-    if (args->step || args->window) {
-        need_one_job(s, args->step ? "trace --step" : "trace --window");
-    }
+    if (args->step || args->window) need_one_job(s, args->step ? "trace --step" : "trace --window");
     print_warnings(s.warnings);
     if (!args->window && !takes_first_step(s)) return exit_stuck;
     OutputFile output(args->output, files_of(args->scenario, args->changes.settings));

@@ -194,9 +194,7 @@ DecisionSection Teller::regret() const {
         const Regret& r = answer.designs[i].regret;
         std::vector<std::string> row = {rank_text(i), whole_percent(r.best_share), figure(r.mean),
                                         figure(r.high)};
-        for (const double part : answer.regret[i]) {
-            row.push_back(part > 0 ? figure(part) : "-");
-        }
+        for (const double part : answer.regret[i]) row.push_back(part > 0 ? figure(part) : "-");
         out.table.rows.push_back(std::move(row));
     }
     out.notes.emplace_back(

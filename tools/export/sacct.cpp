@@ -208,9 +208,7 @@ std::string events_of(const Scenario& s, const ReplicaResult& result, const Repl
 std::vector<ExportedFile> export_sacct(const Scenario& s, std::int64_t replica) {
     ReplicaTrace record;
     const ReplicaResult result = run_replica(s, replica, true, &record);
-    if (s.world) {
-        return {{"", sacct_text(rows_of_world(s, result, record))}};
-    }
+    if (s.world) return {{"", sacct_text(rows_of_world(s, result, record))}};
     return {{"", sacct_text(rows_of_job(s, result, record))},
             {".events.txt", events_of(s, result, record)}};
 }

@@ -344,9 +344,7 @@ void DcgmImport::say_what_was_seen() {
             held_);
     }
     if (resets_ > 0) part_.note("{} times a counter or an Xid was reset.", resets_);
-    if (blank_ > 0) {
-        part_.note("{} samples are DCGM's numbers for: no value.", blank_);
-    }
+    if (blank_ > 0) part_.note("{} samples are DCGM's numbers for: no value.", blank_);
     if (bad_ > 0) part_.note("{} malformed lines or samples were skipped.", bad_);
     for (const DcgmField& field : dcgm_fields) {
         if (field.meaning != DcgmMeaning::corrected) continue;

@@ -75,9 +75,7 @@ class DcgmReader {
 
 void DcgmReader::bad(int line, std::string message, std::string help) {
     ++out_.bad;
-    if (!skip_bad_) {
-        diagnostics_.error(file_, {line, 1}, "", std::move(message), std::move(help));
-    }
+    if (!skip_bad_) diagnostics_.error(file_, {line, 1}, "", std::move(message), std::move(help));
 }
 
 bool DcgmReader::set_time(const std::string& word, const FileLine& line, DcgmSample& sample) {

@@ -123,9 +123,7 @@ void HuggingFace::copy(const char* ours, const char* key, bool zero_too) {
 void HuggingFace::find_family() {
     const Value* inner = find("text_config");
     if (inner == nullptr) inner = find("llm_config");
-    if (inner != nullptr && inner->kind == Value::Kind::table) {
-        root_ = inner;
-    }
+    if (inner != nullptr && inner->kind == Value::Kind::table) root_ = inner;
     const Value* type = find("model_type");
     if (type == nullptr || type->kind != Value::Kind::string) {
         return error(type, "model_type", "is missing: it says what the other keys mean",

@@ -321,9 +321,7 @@ void Ibnetdiscover::find_nodes() {
     });
     if (!lost.empty())
         odd(0, "", fmt::format("{} hosts are on no leaf: {}", lost.size(), some_of(lost)));
-    if (nodes_.empty() && diagnostics_.ok()) {
-        error("no host is whole: there is no node to attach");
-    }
+    if (nodes_.empty() && diagnostics_.ok()) error("no host is whole: there is no node to attach");
 }
 
 // So that those of a leaf are neighbours.

@@ -249,9 +249,7 @@ class SmiTopology : private NodeTopology {
             }
         }
         diagnostics_.raise_if_any();
-        if (gpus_.empty()) {
-            return error("has no row of a GPU", "nvidia-smi topo -m");
-        }
+        if (gpus_.empty()) return error("has no row of a GPU", "nvidia-smi topo -m");
         const auto named = std::ranges::count_if(header_, [](const std::string& name) {
             return name.starts_with("GPU") && name.size() > 3;
         });

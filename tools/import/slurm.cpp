@@ -205,9 +205,7 @@ void SlurmImport::add_cluster() {
     if (cluster_.nodes.empty()) return;
     std::vector<std::string> groups;
     for (const SlurmNode& node : cluster_.nodes) {
-        if (std::ranges::find(groups, node.group) == groups.end()) {
-            groups.push_back(node.group);
-        }
+        if (std::ranges::find(groups, node.group) == groups.end()) groups.push_back(node.group);
     }
     StandaloneCatalogue standalone;
     const auto first_of = [&](const std::string& group) {
@@ -271,9 +269,7 @@ void SlurmImport::add_limit(const SlurmRecord& record, const char* ours, const c
     const std::string* text = record.find(lower_case(theirs));
     if (text == nullptr) return;
     const SlurmTime time = slurm_time(*text);
-    if (!time.valid) {
-        return error(record, theirs, fmt::format("'{}' is no time", *text));
-    }
+    if (!time.valid) return error(record, theirs, fmt::format("'{}' is no time", *text));
     if (time.seconds && *time.seconds > 0) {
         part_.value(ours, fmt::format("\"{} s\"", *time.seconds), record.origin(theirs));
     }
@@ -330,9 +326,7 @@ void SlurmImport::add_copied(const CopiedKey& key) {
     const auto parameter = parameters_.find(lower);
     const SlurmRecord* record =
         parameter != parameters_.end() ? global("SchedulerParameters") : global(lower);
-    if (record == nullptr) {
-        return part_.left_out("{}: {}", key.theirs, key.otherwise);
-    }
+    if (record == nullptr) return part_.left_out("{}: {}", key.theirs, key.otherwise);
     const std::string& text =
         parameter != parameters_.end() ? parameter->second : *record->find(lower);
     const std::string origin = fmt::format("{}: {}={}", record->place(), key.theirs, text);
@@ -486,9 +480,7 @@ void SlurmImport::add_one_qos(const std::map<std::string, std::string>& row, int
                                   fmt::format("expected a number, found '{}'", cell("Priority")));
     }
     part_.whole("priority", *priority, origin("Priority"));
-    if (!cell("Preempt").empty()) {
-        part_.quoted("preempts", cell("Preempt"), origin("Preempt"));
-    }
+    if (!cell("Preempt").empty()) part_.quoted("preempts", cell("Preempt"), origin("Preempt"));
     std::string mode = lower_case(cell("PreemptMode"));
     const bool own = mode == "cancel" || mode == "requeue" || mode == "off";
     if (own) {
@@ -526,9 +518,7 @@ void SlurmImport::add_one_qos(const std::map<std::string, std::string>& row, int
 }
 
 void SlurmImport::add_qos() {
-    if (qos_file_.empty()) {
-        return part_.left_out("QOS: they are slurmdbd's: sacctmgr -P show qos");
-    }
+    if (qos_file_.empty()) return part_.left_out("QOS: they are slurmdbd's: sacctmgr -P show qos");
     for (std::size_t i = 0; i < qos_.size(); ++i) add_one_qos(qos_[i], qos_lines_[i]);
 }
 

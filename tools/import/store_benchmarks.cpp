@@ -140,9 +140,7 @@ class StoreTable : protected Importer {
     // How many nodes took part; --hosts, where it is given, else what the file says; 0 is an error.
     std::int64_t hosts(std::int64_t said) {
         const std::int64_t count = options_.hosts.value_or(said);
-        if (count < 1) {
-            error("nothing says how many nodes took part", "--hosts 10");
-        }
+        if (count < 1) error("nothing says how many nodes took part", "--hosts 10");
         if (options_.hosts && said > 0 && said != count) {
             warning(fmt::format("says that {} nodes took part, --hosts {}", said, count));
         }

@@ -23,9 +23,7 @@ Bundles bundles_of(const Topology& t, const std::vector<double>& load = {}) {
     for (LinkId l = 0; l < t.links().size(); l += 2) {
         const Link& link = t.links()[l];
         VertexId low = link.from;
-        if (t.level(low) == 0) {
-            low = t.nic(static_cast<std::int64_t>(low) / t.nics_per_node(), 0);
-        }
+        if (t.level(low) == 0) low = t.nic(static_cast<std::int64_t>(low) / t.nics_per_node(), 0);
         Bundle& bundle = out[{low, link.to}];
         ++bundle.cables;
         if (!load.empty()) bundle.load = std::max({bundle.load, load[l], load[reverse_link(l)]});

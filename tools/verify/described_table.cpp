@@ -176,9 +176,7 @@ void TableRuns::add(std::size_t number) {
     Columns& columns = run.columns;
     columns.add("row", fmt::format("{}", number + 1));
     columns.add("about", table_.about);
-    for (const Part& part : d_.parts) {
-        columns.add(part.name, part.text(columns));
-    }
+    for (const Part& part : d_.parts) columns.add(part.name, part.text(columns));
     add_sums(columns, number);
     for (const Words& words : d_.words) {
         if (words.name.empty()) continue;

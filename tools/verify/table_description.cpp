@@ -70,9 +70,7 @@ std::string Words::setting(const Columns& row) const {
     Value list;
     list.kind = Value::Kind::array;
     const std::vector<std::string> unread = each_piece(row, [&](const std::string& said) {
-        for (const Found& name : find_all(said, "[^, ]+")) {
-            list.items.push_back(Value::of(name[0]));
-        }
+        for (const Found& name : find_all(said, "[^, ]+")) list.items.push_back(Value::of(name[0]));
     });
     if (!unread.empty()) {
         throw RowError{columns[0], fmt::format("nothing here reads '{}'", unread[0])};
