@@ -192,8 +192,7 @@ std::string events_of(const Scenario& s, const ReplicaResult& result, const Repl
     out += fmt::format("railyard||{}|{}||Cluster Registered TRES|slurm(0)|gres/gpu={},node={}\n",
                        time_text(Instant{}), time_text(end), s.job.gpus(), s.job.nodes);
     std::vector<NodeAbsence> absences = record.absences;
-    std::ranges::stable_sort(
-        absences, [](const NodeAbsence& a, const NodeAbsence& b) { return a.from < b.from; });
+    std::ranges::stable_sort(absences, {}, &NodeAbsence::from);
     for (const NodeAbsence& absence : absences) {
         out +=
             fmt::format("railyard|{}|{}|{}|DOWN|{}|root(0)|\n", node_text(absence.node),

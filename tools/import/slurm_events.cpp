@@ -283,8 +283,7 @@ const CauseWords* SlurmEvents::cause_of(const std::string& reason) {
 // A row that begins when the one before it ends goes on with its outage.
 void SlurmEvents::chain_rows() {
     for (auto& [node, rows] : rows_) {
-        std::ranges::stable_sort(
-            rows, [](const EventRow& a, const EventRow& b) { return a.start < b.start; });
+        std::ranges::stable_sort(rows, {}, &EventRow::start);
         Outage outage{node, {}};
         for (const EventRow& row : rows) {
             constexpr std::int64_t slack_s = 1;

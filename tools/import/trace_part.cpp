@@ -81,8 +81,7 @@ void add_trace(std::vector<ImportedJob> jobs, const TraceCounts& counts, const s
                                              counts.rows, counts.without_gpus, counts.never_started,
                                              counts.still_running));
     }
-    std::ranges::stable_sort(
-        jobs, [](const ImportedJob& a, const ImportedJob& b) { return a.submit_s < b.submit_s; });
+    std::ranges::stable_sort(jobs, {}, &ImportedJob::submit_s);
     double gpu_hours = 0;
     std::int64_t largest = 0;
     std::int64_t limits = 0;
