@@ -38,10 +38,10 @@ int cmd_export(const std::vector<std::string>& arguments) {
                      "Writes what was simulated in the form that another program or a real cluster "
                      "has; 'railyard\nimport' reads some of it back.");
     line.add_settings();
-    line.add()("list", "What can be exported")(
-        "output,o", po::value<std::string>(),
-        "The file to write, others get its name and an ending; for astra-sim the folder")(
-        "replica", po::value<std::int64_t>()->default_value(0), "Which replica, counted from 0");
+    line.add()("list", "What can be exported");
+    line.add()("output,o", a_text(),
+               "The file to write, others get its name and an ending; for astra-sim the folder");
+    line.add()("replica", a_count(0), "Which replica, counted from 0");
     line.positional("what", -1);
     const auto values = line.parse(arguments);
     if (!values) return exit_ok;

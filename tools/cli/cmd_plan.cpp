@@ -339,7 +339,7 @@ std::optional<PlanArguments> parse_plan(const std::vector<std::string>& argument
     line.positional("scenario", 1);
     line.add_settings();
     line.add()("top", po::value(&out.top)->default_value(5), "How many of the best plans to print");
-    line.add()("splits", po::value<std::int64_t>(),
+    line.add()("splits", a_count(),
                "How many splits over the GPUs to try on the scenario's network at most (default "
                "64, packet by packet as many as --top)");
     line.add_json();

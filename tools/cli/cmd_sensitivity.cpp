@@ -45,10 +45,8 @@ std::optional<SensitivityArguments> parse_sensitivity(const std::vector<std::str
                "The same, even over the range's logarithm");
     line.add()("no-estimates", "Only what --over names");
     line.add()("no-knobs", "Don't look for keys that change nothing");
-    line.add()("trajectories", po::value<std::int64_t>()->default_value(8),
-               "Trajectories of Morris's screening; 0: none");
-    line.add()("samples", po::value<std::int64_t>()->default_value(256),
-               "Runs for the parts of the variance; 0: none");
+    line.add()("trajectories", a_count(8), "Trajectories of Morris's screening; 0: none");
+    line.add()("samples", a_count(256), "Runs for the parts of the variance; 0: none");
     add_study_options(line);
     const auto values = line.parse(arguments);
     if (!values) return std::nullopt;

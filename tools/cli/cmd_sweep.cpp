@@ -44,7 +44,7 @@ std::optional<SweepArguments> parse_sweep(const std::vector<std::string>& argume
         "database as they finish; stopped or killed, the same command goes on from there.");
     line.positional("study", 1);
     line.add_settings();
-    line.add()("db", po::value<std::string>(), "The SQLite file; without it STUDY.sqlite, here");
+    line.add()("db", a_text(), "The SQLite file; without it STUDY.sqlite, here");
     line.add_threads();
     line.add_json();
     line.add()("no-estimates", "Don't try the estimates that the best point hangs on");

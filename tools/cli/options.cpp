@@ -11,7 +11,7 @@ namespace railyard {
 
 void CommandLine::add_threads(const char* about) {
     const std::int64_t cores = std::max(1U, std::thread::hardware_concurrency());
-    add()("jobs,j", po::value<std::int64_t>()->default_value(cores), about);
+    add()("jobs,j", a_count(cores), about);
 }
 
 namespace {

@@ -13,6 +13,20 @@ namespace railyard {
 
 namespace po = boost::program_options;
 
+// What an option takes, and what it is where it is not given: a text or a whole number.
+inline auto* a_text() {
+    return po::value<std::string>();
+}
+inline auto* a_text(const char* otherwise) {
+    return a_text()->default_value(otherwise);
+}
+inline auto* a_count() {
+    return po::value<std::int64_t>();
+}
+inline auto* a_count(std::int64_t otherwise) {
+    return a_count()->default_value(otherwise);
+}
+
 // A verb's command line: options, positional arguments, and the text of --help.
 class CommandLine {
   public:
