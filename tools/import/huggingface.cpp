@@ -455,8 +455,8 @@ void HuggingFace::add_window() {
         const char* said = find("layer_types") ? "layer_types" : "sliding_window_pattern";
         return part_.whole("full_attention_every", every, origin_or_class(said));
     }
-    diagnostics_.warning(
-        file_, window->at, "sliding_window",
+    warning(
+        window->at, "sliding_window",
         fmt::format("{} tokens on some layers only, which no entry can say: every layer attends to "
                     "all tokens, so attention is taken to cost more than it does",
                     window->integer));
@@ -526,7 +526,7 @@ void HuggingFace::run() {
     if (root_ != &document_.root || find("vision_config") != nullptr) {
         add_vision(document_.root, file_, options_.image_patches, count("hidden_size"), part_);
     } else if (options_.image_patches) {
-        diagnostics_.error(file_, {}, "vision_config", "is missing: --image-patches means nothing");
+        Importer::error(Position{}, "vision_config", "is missing: --image-patches means nothing");
     }
     if (options_.files.size() > 1) check_weights(options_.files[1]);
     say_left_out();

@@ -249,10 +249,10 @@ void Ibnetdiscover::find_hosts() {
         entry.name = host.name;
         if (node.links.size() > 1 && !two_ports_said_) {
             two_ports_said_ = true;
-            diagnostics_.warning(file_, {node.line, 1}, host.name,
-                                 "a CA with several cabled ports: its first is taken, as one NIC",
-                                 "NICs of two ports are two NICs here: set cluster.nics_per_node "
-                                 "and say where they go by hand");
+            warning({node.line, 1}, host.name,
+                    "a CA with several cabled ports: its first is taken, as one NIC",
+                    "NICs of two ports are two NICs here: set cluster.nics_per_node "
+                    "and say where they go by hand");
         }
         const IbPort& port = node.links.front();
         const auto [nic, fresh] = entry.nics.emplace(host.rail, Nic{&node, port.peer, port.gbps});

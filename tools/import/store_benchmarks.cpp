@@ -190,10 +190,10 @@ class Fio : private StoreTable {
                                            : text.find("\n{") == text.npos ? text.npos
                                                                            : text.find("\n{") + 1,
                                            text.size());
-        const auto lines = static_cast<std::size_t>(
-            std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(begin), '\n'));
+        const auto lines = std::ranges::count(text.substr(0, begin), '\n');
         const Document document =
-            parse_json(std::string(lines, '\n') + text.substr(begin), file_, diagnostics_,
+            parse_json(std::string(static_cast<std::size_t>(lines), '\n') + text.substr(begin),
+                       file_, diagnostics_,
                        RepeatedKeys::kept);  // fio 2 writes percentiles that it has not as "0.00"
         diagnostics_.raise_if_any();
         const Value* clients = stated_list(document.root, "client_stats");
