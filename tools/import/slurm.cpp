@@ -43,28 +43,6 @@ constexpr CopiedKey copied_keys[] = {
     {"scheduler.priority", "calc_period", "PriorityCalcPeriod", "time", "5 min"},
 };
 
-// What changes the scheduler and no key can say.
-constexpr const char* said_keys[] = {"priorityweightassoc",
-                                     "priorityweighttres",
-                                     "priorityflags",
-                                     "prolog",
-                                     "epilog",
-                                     "prologflags",
-                                     "prologslurmctld",
-                                     "healthcheckprogram",
-                                     "returntoservice",
-                                     "jobrequeue",
-                                     "enforcepartlimits",
-                                     "overtimelimit",
-                                     "accountingstoragetres",
-                                     "killwait",
-                                     "topologyparam",
-                                     "jobsubmitplugins",
-                                     "federationparameters",
-                                     "suspendtime",
-                                     "maxarraysize",
-                                     "preemptparameters"};
-
 class SlurmImport : private Importer {
   public:
     using Importer::Importer;
@@ -363,7 +341,8 @@ void SlurmImport::add_scheduler() {
     part_.section("scheduler");
     const SlurmRecord* priority = global("PriorityType");
     const SlurmRecord* backfill = global("SchedulerType");
-    if (priority != nullptr && *priority->find("prioritytype") == "priority/basic") {
+    const bool basic = priority != nullptr && *priority->find("prioritytype") == "priority/basic";
+    if (basic) {
         part_.note("{}: first come, first served within a partition: no weights.",
                    priority->origin("PriorityType"));
     } else if (priority == nullptr) {
@@ -381,7 +360,6 @@ void SlurmImport::add_scheduler() {
     }
     add_copied("scheduler.backfill");
     part_.section("scheduler.priority");
-    const bool basic = priority != nullptr && *priority->find("prioritytype") == "priority/basic";
     if (!basic) add_copied("scheduler.priority");
     if (const SlurmRecord* favor = global("PriorityFavorSmall")) {
         const bool is = lower_case(*favor->find("priorityfavorsmall")) == "yes";
@@ -419,12 +397,11 @@ void SlurmImport::add_topology() {
         }
         return;
     }
-    std::size_t size = 0;
-    for (const SlurmLeaf& leaf : cluster_.leaves) size = std::max(size, leaf.nodes.size());
-    const SlurmLeaf* largest = nullptr;
+    const auto nodes_of = [](const SlurmLeaf& leaf) { return leaf.nodes.size(); };
+    const auto largest = std::ranges::max_element(cluster_.leaves, {}, nodes_of);
+    const std::size_t size = largest->nodes.size();
     std::vector<std::string> smaller;
     for (const SlurmLeaf& leaf : cluster_.leaves) {
-        if (leaf.nodes.size() == size && largest == nullptr) largest = &leaf;
         if (leaf.nodes.size() < size) {
             smaller.push_back(fmt::format("{} ({})", leaf.name, leaf.nodes.size()));
         }
@@ -531,7 +508,13 @@ void SlurmImport::add_accounts() {
 }
 
 void SlurmImport::say_left_out() {
-    for (const char* key : said_keys) {
+    // What changes the scheduler and no key can say.
+    constexpr std::string_view said =
+        "priorityweightassoc priorityweighttres priorityflags prolog epilog prologflags "
+        "prologslurmctld healthcheckprogram returntoservice jobrequeue enforcepartlimits "
+        "overtimelimit accountingstoragetres killwait topologyparam jobsubmitplugins "
+        "federationparameters suspendtime maxarraysize preemptparameters";
+    for (const std::string& key : split_text(said, ' ')) {
         if (const SlurmRecord* record = global(key)) {
             part_.note("Not expressed: {}.", record->origin(key));
         }
@@ -540,7 +523,7 @@ void SlurmImport::say_left_out() {
                                     "bf_interval",    "bf_window",           "bf_resolution",
                                     "bf_max_job_test"};
     for (const auto& [name, value] : parameters_) {
-        if (std::find(std::begin(ours), std::end(ours), name) != std::end(ours)) continue;
+        if (std::ranges::find(ours, name) != std::end(ours)) continue;
         part_.note("Not expressed: {}: {}{}{}.", global("SchedulerParameters")->place(), name,
                    value.empty() ? "" : "=", value);
     }
