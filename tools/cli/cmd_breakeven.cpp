@@ -85,16 +85,14 @@ std::optional<BreakevenArguments> parse_breakeven(const std::vector<std::string>
         "random numbers. With one file, --set makes the second design of it; with two, it changes "
         "both.");
     line.positional("scenario", -1);
-    line.add()("from", po::value<std::string>(), "The range's lower end: 10, \"5 min\"");
-    line.add()("to", po::value<std::string>(), "The range's upper end");
+    line.add()("from", a_text(), "The range's lower end: 10, \"5 min\"");
+    line.add()("to", a_text(), "The range's upper end");
     line.add()("log", "Spread what is tried over the range's logarithm");
-    line.add()("in", po::value<std::string>()->default_value("both"),
-               "Where the key is set: both, a, b");
-    line.add()("metric", po::value<std::string>(),
+    line.add()("in", a_text("both"), "Where the key is set: both, a, b");
+    line.add()("metric", a_text(),
                "What is compared: a metric of run --json; without it as 'compare' chooses it");
     line.add()("no-estimates", "Don't try the estimates that the verdict hangs on");
-    line.add()("points", po::value<std::int64_t>()->default_value(9),
-               "Values of the key to look for flips between, 2 or more");
+    line.add()("points", a_count(9), "Values of the key to look for flips between, 2 or more");
     add_study_options(line);
     const auto values = line.parse(arguments);
     if (!values) return std::nullopt;

@@ -105,13 +105,13 @@ int calc_checkpoint(const std::vector<std::string>& arguments) {
     CommandLine line(
         "railyard calc checkpoint --model NAME [options]",
         "Size of a checkpoint, the time to write it, and the bandwidth that an interval asks for.");
-    line.add()("model", po::value<std::string>(), "A model in the catalogue")(
-        "params", po::value<std::string>(), "Or its number of parameters, such as 175e9")(
-        "bytes-per-param", po::value<std::string>(), "Bytes saved per parameter")(
-        "write-bandwidth", po::value<std::string>(), "What the store takes, such as \"4 GB/s\"")(
-        "interval", po::value<std::string>(), "Start to start, such as \"1 h\"")(
-        "stall-budget", po::value<std::string>(),
-        "Share of the time that may go into stalls (default 0.05)");
+    line.add()("model", a_text(), "A model in the catalogue");
+    line.add()("params", a_text(), "Or its number of parameters, such as 175e9");
+    line.add()("bytes-per-param", a_text(), "Bytes saved per parameter");
+    line.add()("write-bandwidth", a_text(), "What the store takes, such as \"4 GB/s\"");
+    line.add()("interval", a_text(), "Start to start, such as \"1 h\"");
+    line.add()("stall-budget", a_text(),
+               "Share of the time that may go into stalls (default 0.05)");
     const auto values = line.parse(arguments);
     if (!values) return exit_ok;
     Inputs in(*values);
@@ -146,8 +146,7 @@ int calc_checkpoint(const std::vector<std::string>& arguments) {
     }
     fmt::print(
         "write bandwidth for {:g} % of stalls = size / (share x interval)\n      = {} / ({:g} x "
-        "{}) = "
-        "{:.4g} GB/s\n",
+        "{}) = {:.4g} GB/s\n",
         100 * budget, gigabytes(size), budget, to_text(interval),
         size / (budget * seconds(interval)) * 1e-9);
     return exit_ok;
@@ -221,24 +220,22 @@ ParallelPlan plan_of(Inputs& in, const TransformerModel& model, const Gpu& gpu) 
 int calc_memory(const std::vector<std::string>& arguments) {
     CommandLine line("railyard calc memory --model NAME [options]",
                      "Memory per GPU of a training job, by component.");
-    line.add()("model", po::value<std::string>(), "A model in the catalogue")(
-        "gpu-node", po::value<std::string>()->default_value("dgx_h100"), "A node in the catalogue")(
-        "software", po::value<std::string>()->default_value(unnamed_software),
-        "A software stack in the catalogue: what it keeps, and how precisely");
+    line.add()("model", a_text(), "A model in the catalogue");
+    line.add()("gpu-node", a_text("dgx_h100"), "A node in the catalogue");
+    line.add()("software", a_text(unnamed_software),
+               "A software stack in the catalogue: what it keeps, and how precisely");
     for (const PlanCount& each : plan_counts) {
-        line.add()(each.option, po::value<std::string>(), each.doc);
+        line.add()(each.option, a_text(), each.doc);
     }
-    line.add()("microbatches", po::value<std::string>(),
-               "Microbatches per replica and step (default: pipeline)")(
-        "sequence-length", po::value<std::string>(), "Tokens (default: the model's)")(
-        "images", po::value<std::string>()->default_value("0"),
-        "Images of a sequence, of a model that looks at them")(
-        "zero", po::value<std::string>()->default_value("1"), "ZeRO stage, 0 to 3")(
-        "recompute", po::value<std::string>()->default_value("selective"),
-        "none, selective, elementwise or full")(
-        "no-sequence-parallel", "Norms and residuals are on all tensor-parallel ranks")(
-        "unfused-attention", "Scores are written to memory")(
-        "expert-imbalance", po::value<std::string>(),
+    line.add()("microbatches", a_text(), "Microbatches per replica and step (default: pipeline)");
+    line.add()("sequence-length", a_text(), "Tokens (default: the model's)");
+    line.add()("images", a_text("0"), "Images of a sequence, of a model that looks at them");
+    line.add()("zero", a_text("1"), "ZeRO stage, 0 to 3");
+    line.add()("recompute", a_text("selective"), "none, selective, elementwise or full");
+    line.add()("no-sequence-parallel", "Norms and residuals are on all tensor-parallel ranks");
+    line.add()("unfused-attention", "Scores are written to memory");
+    line.add()(
+        "expert-imbalance", a_text(),
         "Tokens of the busiest expert-parallel rank over the mean (default: the catalogue's)");
     const auto values = line.parse(arguments);
     if (!values) return exit_ok;
@@ -271,15 +268,13 @@ int calc_memory(const std::vector<std::string>& arguments) {
 int calc_time(const std::vector<std::string>& arguments) {
     CommandLine line("railyard calc time --model NAME --tokens N --gpus N [options]",
                      "How long a training run takes.");
-    line.add()("model", po::value<std::string>(), "A model in the catalogue")(
-        "params", po::value<std::string>(), "Or its number of (active) parameters")(
-        "tokens", po::value<std::string>(), "Tokens to train on, such as 15.6e12")(
-        "gpus", po::value<std::string>(), "GPUs")(
-        "gpu", po::value<std::string>()->default_value("h100_sxm"), "A GPU in the catalogue")(
-        "mfu", po::value<std::string>()->default_value("0.4"),
-        "Model FLOPs utilisation while stepping, of the bf16 peak")(
-        "goodput", po::value<std::string>()->default_value("1"),
-        "Share of the time that goes into steps");
+    line.add()("model", a_text(), "A model in the catalogue");
+    line.add()("params", a_text(), "Or its number of (active) parameters");
+    line.add()("tokens", a_text(), "Tokens to train on, such as 15.6e12");
+    line.add()("gpus", a_text(), "GPUs");
+    line.add()("gpu", a_text("h100_sxm"), "A GPU in the catalogue");
+    line.add()("mfu", a_text("0.4"), "Model FLOPs utilisation while stepping, of the bf16 peak");
+    line.add()("goodput", a_text("1"), "Share of the time that goes into steps");
     const auto values = line.parse(arguments);
     if (!values) return exit_ok;
     Inputs in(*values);
@@ -301,8 +296,7 @@ int calc_time(const std::vector<std::string>& arguments) {
                tokens, flops);
     fmt::print(
         "time = FLOPs / (GPUs x bf16 peak x MFU x goodput)\n     = {:.4g} / ({:.6g} x {} x {:g} x "
-        "{:g}) "
-        "= {:.4g} h = {:.4g} day\n",
+        "{:g}) = {:.4g} h = {:.4g} day\n",
         flops, gpus, to_text(Flops{peak}), mfu, share, flops / rate / 3600, flops / rate / 86400);
     fmt::print("GPU-hours = GPUs x time = {:.4g}\n", gpus * flops / rate / 3600);
     if (in.has("model")) {
@@ -322,10 +316,10 @@ int calc_time(const std::vector<std::string>& arguments) {
 int calc_kv_cache(const std::vector<std::string>& arguments) {
     CommandLine line("railyard calc kv-cache --model NAME [options]",
                      "Size of the key-value cache that serving a model keeps.");
-    line.add()("model", po::value<std::string>(), "A model in the catalogue")(
-        "batch", po::value<std::string>()->default_value("1"), "Sequences at once")(
-        "context", po::value<std::string>(), "Tokens per sequence (default: the model's)")(
-        "bytes-per-element", po::value<std::string>()->default_value("2"), "2 for bf16, 1 for fp8");
+    line.add()("model", a_text(), "A model in the catalogue");
+    line.add()("batch", a_text("1"), "Sequences at once");
+    line.add()("context", a_text(), "Tokens per sequence (default: the model's)");
+    line.add()("bytes-per-element", a_text("2"), "2 for bf16, 1 for fp8");
     const auto values = line.parse(arguments);
     if (!values) return exit_ok;
     Inputs in(*values);

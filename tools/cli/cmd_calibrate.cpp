@@ -59,9 +59,9 @@ std::optional<CalibrateArguments> parse_calibrate(const std::vector<std::string>
                "The answer: a metric of run --json; without it what decides in compare");
     line.add()("rows", po::bool_switch(&out.rows),
                "Print every measurement, not only those that are furthest off");
-    line.add()("json", "Print one JSON object on standard output and nothing else");
+    line.add_json();
     line.add_settings();
-    line.add()("replicas", po::value<std::string>(), "Number of replicas of the scenario");
+    line.add()("replicas", a_text(), "Number of replicas of the scenario");
     line.add_threads();
     const auto values = line.parse(arguments);
     if (!values) return std::nullopt;

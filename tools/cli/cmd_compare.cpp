@@ -53,12 +53,12 @@ std::optional<CompareArguments> parse_compare(const std::vector<std::string>& ar
                "GPUs, else\ntokens per time or money; of many jobs their mean bounded slowdown");
     line.add()("better", po::value(&out.better),
                "higher or lower; without it by the metric's name");
-    line.add()("seed", po::value<std::string>(), "Seed of all random streams (run.seed)");
-    line.add()("replicas", po::value<std::string>(), "Number of replicas of each (run.replicas)");
+    line.add()("seed", a_text(), "Seed of all random streams (run.seed)");
+    line.add()("replicas", a_text(), "Number of replicas of each (run.replicas)");
     line.add_threads();
     line.add_json();
     line.add()("no-estimates", "Don't try the estimates that the verdict hangs on");
-    line.add()("db", po::value<std::string>(), "Write designs and comparisons to this SQLite file");
+    line.add()("db", a_text(), "Write designs and comparisons to this SQLite file");
     const auto values = line.parse(arguments);
     if (!values) return std::nullopt;
     out.files = all_of(*values, "scenario");
@@ -194,9 +194,7 @@ DecidingMetric chosen_metric(const std::vector<ComparedArm>& arms, const Compare
     } else {
         check_metric(arms, args.metric);
     }
-    if (!args.better.empty()) {
-        out.better = args.better == "higher" ? Better::higher : Better::lower;
-    }
+    if (!args.better.empty()) out.better = args.better == "higher" ? Better::higher : Better::lower;
     return out;
 }
 

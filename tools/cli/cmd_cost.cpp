@@ -114,21 +114,13 @@ std::vector<double> used_per_year(const Costed& c) {
     const CostPlan& plan = c.scenario.cost->plan;
     const CampaignUse all = together(c.result.uses);
     std::vector<double> out;
-    for (std::size_t i = 0; i < plan.used.size(); ++i) {
-        out.push_back(used_in_a_year(plan, i, all));
-    }
+    for (std::size_t i = 0; i < plan.used.size(); ++i) out.push_back(used_in_a_year(plan, i, all));
     return out;
 }
 
 Table line_table(const char* title) {
-    return Table({{title},
-                  ">quantity",
-                  {""},
-                  ">price, USD",
-                  ">low to high",
-                  ">sum, USD",
-                  {"name in cost.price"},
-                  {"source"}});
+    return Table({title, ">quantity", "", ">price, USD", ">low to high", ">sum, USD",
+                  "name in cost.price", "source"});
 }
 
 void print_budget(const CostPlan& plan, Cents bought) {
@@ -225,9 +217,7 @@ Estimated try_estimates(const std::string& path, const std::vector<Costed>& arms
     };
     Progress progress("estimates");
     const TrialOptions like = trial_options(threads, progress);
-    if (arms.size() == 1) {
-        return {answer_estimates(like, judged(arms[0]), metric), "", ""};
-    }
+    if (arms.size() == 1) return {answer_estimates(like, judged(arms[0]), metric), "", ""};
     std::vector<const Costed*> order;
     for (const Costed& arm : arms) order.push_back(&arm);
     std::ranges::stable_sort(order, [&](const Costed* a, const Costed* b) {

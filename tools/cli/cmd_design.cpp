@@ -37,9 +37,9 @@ std::optional<DesignArguments> parse_design(const std::vector<std::string>& argu
         "as they finish; stopped or killed, the\nsame command goes on from there.");
     line.positional("scenario", 1);
     add_study_options(line);
-    line.add()("db", po::value<std::string>(), "The SQLite file; without it QUESTION.sqlite, here");
+    line.add()("db", a_text(), "The SQLite file; without it QUESTION.sqlite, here");
     line.add()(
-        "output,o", po::value<std::string>(),
+        "output,o", a_text(),
         "A folder for the best designs' scenarios and the decision as a page, decision.html");
     add_slurm_options(line);
     const auto values = line.parse(arguments);

@@ -298,7 +298,7 @@ int cmd_explain(const std::vector<std::string>& arguments) {
         "each set of them, on the same random numbers, and divides the gap among them.");
     line.positional("scenario", -1);
     add_study_options(line);
-    line.add()("orders", po::value<std::int64_t>(),
+    line.add()("orders", a_count(),
                "Count only this many pairs of random orders of the causes, for scenarios that take "
                "long");
     line.add()("no-upgrades", "Don't try other settings, and what the catalogue has next");

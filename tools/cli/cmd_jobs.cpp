@@ -308,29 +308,31 @@ std::string kinds_text(const char* what, const std::vector<Kind>& kinds) {
 
 void add_trace_options(CommandLine& line) {
     line.positional("trace", 1);
-    line.add()("nodes", po::value<std::int64_t>(), "Nodes, all behind one queue")(
-        "gpus-per-node", po::value<std::int64_t>(), "GPUs of each")(
-        "nodes-file", po::value<std::string>(),
+    line.add()("nodes", a_count(), "Nodes, all behind one queue");
+    line.add()("gpus-per-node", a_count(), "GPUs of each");
+    line.add()(
+        "nodes-file", a_text(),
         "Virtual clusters, each with a queue of its own: a CSV with columns vc, nodes and, "
         "unless --gpus-per-node says it, gpus_per_node. A job's is named by its vc or partition, "
-        "or by its user in a trace without these")(
-        "policy", po::value<std::string>()->default_value("fifo"), "Who starts next")(
-        "placement", po::value<std::string>()->default_value("pool"), "On which GPUs")(
-        "estimate", po::value<std::string>()->default_value("exact"),
+        "or by its user in a trace without these");
+    line.add()("policy", a_text("fifo"), "Who starts next");
+    line.add()("placement", a_text("pool"), "On which GPUs");
+    line.add()(
+        "estimate", a_text("exact"),
         "What sjf, easy and backfill take for a duration: exact, or the time limit that the job "
-        "asked for")(
-        "max-submit", po::value<std::int64_t>(),
-        "Refuse jobs while so many run and wait in their virtual cluster (Slurm's MaxSubmitJobs)")(
-        "bf-interval", po::value<std::string>()->default_value("30 s"),
-        "Time between two looks of the policy backfill at the queue")(
-        "bf-window", po::value<std::string>()->default_value("1 day"), "How far ahead it plans")(
-        "bf-resolution", po::value<std::string>()->default_value("1 min"),
-        "What it rounds expected ends up to")(
-        "bf-depth", po::value<std::int64_t>()->default_value(100), "How many jobs it looks at")(
-        "format", po::value<std::string>(), "csv, sacct or swf, if the file does not show it")(
-        "time-unit", po::value<std::string>()->default_value("1 s"), "Unit of the times in a CSV")(
-        "skip-bad", "Count malformed lines instead of refusing the file")(
-        "json", "Print one JSON object on standard output and nothing else");
+        "asked for");
+    line.add()(
+        "max-submit", a_count(),
+        "Refuse jobs while so many run and wait in their virtual cluster (Slurm's MaxSubmitJobs)");
+    line.add()("bf-interval", a_text("30 s"),
+               "Time between two looks of the policy backfill at the queue");
+    line.add()("bf-window", a_text("1 day"), "How far ahead it plans");
+    line.add()("bf-resolution", a_text("1 min"), "What it rounds expected ends up to");
+    line.add()("bf-depth", a_count(100), "How many jobs it looks at");
+    line.add()("format", a_text(), "csv, sacct or swf, if the file does not show it");
+    line.add()("time-unit", a_text("1 s"), "Unit of the times in a CSV");
+    line.add()("skip-bad", "Count malformed lines instead of refusing the file");
+    line.add_json();
 }
 
 }  // namespace

@@ -150,7 +150,7 @@ int cmd_list(const std::vector<std::string>& arguments) {
         "Lists the catalogue: its kinds, a kind's entries, or an entry's values with their\n"
         "sources. 'list kinds' and 'list keys' describe the scenario language, 'list metrics'\n"
         "its results; 'list schema' prints the language as JSON Schema, for editors.");
-    line.add()("scenario", po::value<std::string>(),
+    line.add()("scenario", a_text(),
                "A scenario, or a file that scenarios include, whose own entries are listed, too");
     line.positional("what", 2);
     const auto values = line.parse(arguments);

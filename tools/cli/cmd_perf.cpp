@@ -208,15 +208,14 @@ std::optional<PerfArguments> parse_perf(const std::vector<std::string>& argument
     line.positional("collective", 1);
     line.positional("scenario", 1);
     line.add_settings();
-    line.add()("begin,b", po::value<std::string>()->default_value("8"),
-               "Smallest size in bytes, with K, M, G or T");
-    line.add()("end,e", po::value<std::string>()->default_value("8G"), "Largest size");
-    line.add()("factor,f", po::value<std::int64_t>()->default_value(2), "Multiply sizes by this");
-    line.add()("increment,i", po::value<std::string>(), "Or add this");
-    line.add()("gpus,g", po::value<std::int64_t>(), "Ranks; otherwise all GPUs");
-    line.add()("nodes,N", po::value<std::int64_t>(), "Nodes to spread the ranks over");
-    line.add()("algorithm", po::value<std::string>(), "Force one (NCCL_ALGO)");
-    line.add()("protocol", po::value<std::string>(), "Force one (NCCL_PROTO)");
+    line.add()("begin,b", a_text("8"), "Smallest size in bytes, with K, M, G or T");
+    line.add()("end,e", a_text("8G"), "Largest size");
+    line.add()("factor,f", a_count(2), "Multiply sizes by this");
+    line.add()("increment,i", a_text(), "Or add this");
+    line.add()("gpus,g", a_count(), "Ranks; otherwise all GPUs");
+    line.add()("nodes,N", a_count(), "Nodes to spread the ranks over");
+    line.add()("algorithm", a_text(), "Force one (NCCL_ALGO)");
+    line.add()("protocol", a_text(), "Force one (NCCL_PROTO)");
     line.add_json();
     const auto parsed = line.parse(arguments);
     if (!parsed) return std::nullopt;

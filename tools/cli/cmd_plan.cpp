@@ -65,9 +65,7 @@ void print_given(const Scenario& s, const CriticalPath& path, std::optional<Dura
     if (step.degraded > Duration{}) {
         table.add({"  waiting for silent faults", share(step.degraded, step)});
     }
-    if (step.data_wait > Duration{}) {
-        table.add({"  waiting for data", share(step.data_wait, step)});
-    }
+    if (step.data_wait > Duration{}) table.add({"  waiting for data", share(step.data_wait, step)});
     if (s.fidelity != Fidelity::analytic) {
         table.add({"step on an ideal network", to_text(s.analytic_step.duration())});
     }
@@ -250,9 +248,7 @@ Json plan_json(const Scenario& s, const BestPlan& best) {
                 {"mfu", mfu(s, step)},
                 {"memory_bytes", best.memory_bytes}};
     if (!p.stage_layers.empty()) out["stage_layers"] = p.stage_layers;
-    if (best.draws) {
-        out["network_draws"] = range_json(*best.draws);
-    }
+    if (best.draws) out["network_draws"] = range_json(*best.draws);
     return out;
 }
 
@@ -336,18 +332,16 @@ std::optional<PlanArguments> parse_plan(const std::vector<std::string>& argument
     PlanArguments out;
     CommandLine line(
         "railyard plan SCENARIO.toml [options]",
-        "Prints the step of the scenario's parallel plan, the critical path that it "
-        "is made of, its\n"
-        "memory, and the fastest plans that fit into the same GPUs with the same "
-        "global batch: all are\ntried on an ideal network, and the best of them on the "
-        "scenario's.");
+        "Prints the step of the scenario's parallel plan, the critical path that it is made of, "
+        "its\n"
+        "memory, and the fastest plans that fit into the same GPUs with the same global batch: all "
+        "are\ntried on an ideal network, and the best of them on the scenario's.");
     line.positional("scenario", 1);
     line.add_settings();
     line.add()("top", po::value(&out.top)->default_value(5), "How many of the best plans to print");
-    line.add()(
-        "splits", po::value<std::int64_t>(),
-        "How many splits over the GPUs to try on the scenario's network at most (default 64, "
-        "packet by packet as many as --top)");
+    line.add()("splits", a_count(),
+               "How many splits over the GPUs to try on the scenario's network at most (default "
+               "64, packet by packet as many as --top)");
     line.add_json();
     const auto values = line.parse(arguments);
     if (!values) return std::nullopt;
@@ -419,8 +413,8 @@ void print_answer(const PlanAnswer& answer) {
     print_prediction(answer.prediction, {[](double v) { return to_text(from_seconds(v)); }});
     if (stacks && stacks->stacks > 0) {
         fmt::print(
-            "  no software is named: on the {} stacks of the catalogue the step takes {} ({}) "
-            "to {} ({}), on an ideal network\n",
+            "  no software is named: on the {} stacks of the catalogue the step takes {} ({}) to "
+            "{} ({}), on an ideal network\n",
             stacks->stacks, to_text(stacks->low), stacks->fastest, to_text(stacks->high),
             stacks->slowest);
     }

@@ -28,8 +28,7 @@ std::string page_template() {
         throw ScenarioError(
             fmt::format("the report's page is missing: {} was not built", report_page_file()),
             "it is bundled from npm packages (Apache ECharts, esbuild): install nodejs and npm, "
-            "then "
-            "build again:\n    cmake -S . -B build -DRAILYARD_REPORT=ON && ninja -C build "
+            "then build again:\n    cmake -S . -B build -DRAILYARD_REPORT=ON && ninja -C build "
             "report_page");
     }
     return read_file(report_page_file());

@@ -84,12 +84,10 @@ struct RunArguments {
 void add_run_options(CommandLine& line) {
     line.positional("scenario", 1);
     add_study_options(line);
-    line.add()("db", po::value<std::string>(),
-               "Write runs, metrics, ledger and events to this SQLite file");
-    line.add()("db-events", po::value<std::int64_t>()->default_value(1),
-               "Write the events of this many replicas to the database");
+    line.add()("db", a_text(), "Write runs, metrics, ledger and events to this SQLite file");
+    line.add()("db-events", a_count(1), "Write the events of this many replicas to the database");
     line.add()(
-        "jobs-out", po::value<std::string>(),
+        "jobs-out", a_text(),
         "Write what became of each job of the first replica, of many jobs, to this CSV file");
     line.add()("no-estimates", "Leave out what the answer hangs on (which takes more replicas)");
 }

@@ -45,10 +45,8 @@ std::optional<SensitivityArguments> parse_sensitivity(const std::vector<std::str
                "The same, even over the range's logarithm");
     line.add()("no-estimates", "Only what --over names");
     line.add()("no-knobs", "Don't look for keys that change nothing");
-    line.add()("trajectories", po::value<std::int64_t>()->default_value(8),
-               "Trajectories of Morris's screening; 0: none");
-    line.add()("samples", po::value<std::int64_t>()->default_value(256),
-               "Runs for the parts of the variance; 0: none");
+    line.add()("trajectories", a_count(8), "Trajectories of Morris's screening; 0: none");
+    line.add()("samples", a_count(256), "Runs for the parts of the variance; 0: none");
     add_study_options(line);
     const auto values = line.parse(arguments);
     if (!values) return std::nullopt;
@@ -251,8 +249,7 @@ void print_idle(const Sensitivity& r, const std::vector<Knob>& knobs) {
     if (knobs.empty()) return;
     if (dead.empty()) {
         fmt::print(
-            "\n  no dead keys: each of the {} in the file that could be turned changes "
-            "something\n",
+            "\n  no dead keys: each of the {} in the file that could be turned changes something\n",
             std::ranges::count_if(knobs, [](const Knob& knob) { return !knob.tried.empty(); }));
     } else {
         fmt::print("\n  dead keys, which change nothing that run prints:\n    {}\n",

@@ -331,11 +331,9 @@ int cmd_storage(const std::vector<std::string>& arguments) {
         "loses with a drive, a server or a box, and the walls that a checkpoint meets.");
     line.positional("scenario", 1);
     line.add_settings();
-    line.add()("files", po::value<std::int64_t>()->default_value(100'000),
-               "Small files that are written and read");
-    line.add()("file-size", po::value<std::string>()->default_value("100 kB"), "Each of them");
-    line.add()("threads", po::value<std::int64_t>()->default_value(1),
-               "Threads that do it, one on a node while there are nodes");
+    line.add()("files", a_count(100'000), "Small files that are written and read");
+    line.add()("file-size", a_text("100 kB"), "Each of them");
+    line.add()("threads", a_count(1), "Threads that do it, one on a node while there are nodes");
     line.add_json();
     const auto values = line.parse(arguments);
     if (!values) return exit_ok;

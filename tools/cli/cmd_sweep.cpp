@@ -44,7 +44,7 @@ std::optional<SweepArguments> parse_sweep(const std::vector<std::string>& argume
         "database as they finish; stopped or killed, the same command goes on from there.");
     line.positional("study", 1);
     line.add_settings();
-    line.add()("db", po::value<std::string>(), "The SQLite file; without it STUDY.sqlite, here");
+    line.add()("db", a_text(), "The SQLite file; without it STUDY.sqlite, here");
     line.add_threads();
     line.add_json();
     line.add()("no-estimates", "Don't try the estimates that the best point hangs on");
@@ -91,8 +91,7 @@ void name_failures(std::int64_t run, const std::string& status, Database& db) {
     if (count > named_max) {
         fmt::print(stderr,
                    "railyard: {}: and {} more points\n    sqlite3 {} \"SELECT label, problem FROM "
-                   "overview "
-                   "WHERE run = {} AND status = '{}'\"\n",
+                   "overview WHERE run = {} AND status = '{}'\"\n",
                    status, count - named_max, visible(db.path()), run, status);
     }
 }
@@ -102,8 +101,8 @@ void print_best(std::int64_t run, const DecidingMetric& by, Database& db) {
     Table table({"best " + by.metric, ">mean", "95 % interval", ">replicas"});
     for (const RankedPoint& point : best_points(run, by, shown, db)) {
         db.query(
-            "SELECT m.mean, m.low, m.high, p.replicas FROM point_metrics m JOIN points p "
-            "ON p.point = m.point WHERE m.point = ? AND m.name = ?",
+            "SELECT m.mean, m.low, m.high, p.replicas FROM point_metrics m JOIN points p ON "
+            "p.point = m.point WHERE m.point = ? AND m.name = ?",
             [&](const Row& row) {
                 const auto text = [&](int column) {
                     return metric_text(by.metric, row.real(column));
@@ -134,8 +133,7 @@ void print_axes(std::int64_t run, std::int64_t points, const DecidingMetric& by,
     for (const std::string& key : keys) {
         const auto values = db.integer(
             "SELECT count(DISTINCT v.text) FROM axis_values v JOIN axes a ON a.run = v.run AND "
-            "a.axis = v.axis "
-            "WHERE a.run = ? AND a.key = ?",
+            "a.axis = v.axis WHERE a.run = ? AND a.key = ?",
             run, key);
         const bool own = keys.size() > 1 && values == points;  // nothing to take a mean over
         if (own || values.value_or(0) > values_max) continue;
@@ -145,8 +143,8 @@ void print_axes(std::int64_t run, std::int64_t points, const DecidingMetric& by,
                      ">lowest",
                      ">highest"});
         db.query(
-            "SELECT text, points, mean, lowest, highest FROM axis_means WHERE run = ? "
-            "AND key = ? AND name = ? ORDER BY value, text",
+            "SELECT text, points, mean, lowest, highest FROM axis_means WHERE run = ? AND key = ? "
+            "AND name = ? ORDER BY value, text",
             [&](const Row& row) {
                 const auto text = [&](int column) {
                     return metric_text(by.metric, row.real(column));

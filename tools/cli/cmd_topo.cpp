@@ -123,10 +123,10 @@ int cmd_topo(const std::vector<std::string>& arguments) {
         "free, cables, transceivers, oversubscription and bisection.");
     line.positional("scenario", 1);
     line.add_settings();
-    line.add()("network", po::value<std::string>()->default_value("compute"),
+    line.add()("network", a_text("compute"),
                "The network that is drawn: compute, storage or management");
-    line.add()("svg", po::value<std::string>(), "Draw it into this SVG file");
-    line.add()("dot", po::value<std::string>(), "Write it for Graphviz into this file");
+    line.add()("svg", a_text(), "Draw it into this SVG file");
+    line.add()("dot", a_text(), "Write it for Graphviz into this file");
     line.add_json();
     const auto values = line.parse(arguments);
     if (!values) return exit_ok;

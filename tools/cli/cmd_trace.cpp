@@ -7,6 +7,7 @@
 #include "tools/cli/options.h"
 #include "tools/cli/terminal.h"
 #include "tools/cli/terminal_observer.h"
+#include "tools/cli/window_text.h"
 #include "tools/language/scenario_files.h"
 #include "tools/program/output_file.h"
 #include "tools/study/trials.h"
@@ -28,12 +29,11 @@ struct TraceArguments {
 
 std::optional<TraceArguments> parse_trace(const std::vector<std::string>& arguments) {
     TraceArguments out;
-    CommandLine line(
-        "railyard trace SCENARIO.toml -o FILE.pftrace [options]",
-        "Writes one replica as a Perfetto trace, which ui.perfetto.dev opens: phases "
-        "of the job, checkpoints,\n"
-        "interruptions, nodes out of service, what the stores move; of many jobs their "
-        "runs, queues and failures.\nOr one step, or the packet window.");
+    CommandLine line("railyard trace SCENARIO.toml -o FILE.pftrace [options]",
+                     "Writes one replica as a Perfetto trace, which ui.perfetto.dev opens: phases "
+                     "of the job, checkpoints,\n"
+                     "interruptions, nodes out of service, what the stores move; of many jobs "
+                     "their runs, queues and failures.\nOr one step, or the packet window.");
     line.positional("scenario", 1);
     line.add_settings();
     line.add()("output,o", po::value(&out.output), "The file to write");
@@ -67,11 +67,7 @@ std::optional<TraceArguments> parse_trace(const std::vector<std::string>& argume
 
 // The length of what was traced.
 Duration trace_one_replica(PerfettoTrace& trace, const Scenario& s, std::int64_t replica) {
-    if (replica < 0 || replica >= s.replicas) {
-        throw ScenarioError(
-            fmt::format("--replica: expected one from 0 to {}, found {}", s.replicas - 1, replica),
-            "run.replicas says how many there are");
-    }
+    check_replica(replica, s.replicas);
     if (s.world) {
         const ReplicaResult result = run_replica(s, replica, true);
         const std::size_t left_out = trace_world(trace, s, result);
@@ -90,12 +86,7 @@ Duration trace_one_replica(PerfettoTrace& trace, const Scenario& s, std::int64_t
 }
 
 Duration trace_windows(PerfettoTrace& trace, const Scenario& s) {
-    const std::vector<NetworkWindow> networks = packet_windows(s);
-    if (networks.empty()) {
-        throw ScenarioError(
-            fmt::format("{}: window: nothing is sent by a job of {} node", s.file, s.job.nodes),
-            "more nodes, or [[window.traffic]] of another kind");
-    }
+    const std::vector<NetworkWindow> networks = windows_of(s);
     StandaloneCatalogue own = s.open_catalogue();
     Picoseconds longest{};
     for (const NetworkWindow& window : networks) {
@@ -122,9 +113,7 @@ int cmd_trace(const std::vector<std::string>& arguments) {
     const std::optional<TraceArguments> args = parse_trace(arguments);
     if (!args) return exit_ok;
     const Scenario s = load_scenario_file(args->scenario, args->changes);
-    if (args->step || args->window) {
-        need_one_job(s, args->step ? "trace --step" : "trace --window");
-    }
+    if (args->step || args->window) need_one_job(s, args->step ? "trace --step" : "trace --window");
     print_warnings(s.warnings);
     if (!args->window && !takes_first_step(s)) return exit_stuck;
     OutputFile output(args->output, files_of(args->scenario, args->changes.settings));

@@ -194,15 +194,12 @@ DecisionSection Teller::regret() const {
         const Regret& r = answer.designs[i].regret;
         std::vector<std::string> row = {rank_text(i), whole_percent(r.best_share), figure(r.mean),
                                         figure(r.high)};
-        for (const double part : answer.regret[i]) {
-            row.push_back(part > 0 ? figure(part) : "-");
-        }
+        for (const double part : answer.regret[i]) row.push_back(part > 0 ? figure(part) : "-");
         out.table.rows.push_back(std::move(row));
     }
     out.notes.emplace_back(
         "regret: how much worse than the best of these in the same world. The last columns are "
-        "parts "
-        "of the mean");
+        "parts of the mean");
     return out;
 }
 
@@ -230,10 +227,10 @@ DecisionSection Teller::change() const {
     const auto measured =
         std::ranges::find_if(answer.worth, [](const InputWorth& w) { return !is_price(w.input); });
     if (quote != answer.worth.end()) {
-        out.notes.push_back(fmt::format(
-            "cheapest to settle: a written quote for {} costs nothing and is worth {} before "
-            "ordering",
-            quote->input, figure(quote->worth)));
+        out.notes.push_back(
+            fmt::format("cheapest to settle: a written quote for {} costs nothing and is worth {} "
+                        "before ordering",
+                        quote->input, figure(quote->worth)));
     }
     if (measured != answer.worth.end()) {
         out.notes.push_back(
@@ -260,8 +257,8 @@ DecisionSection Teller::phases(const std::vector<Scenario>& winners) const {
     }
     if (q.priced) {
         out.notes.emplace_back(
-            "at typical prices; kept: support, place and what else is paid by "
-            "the year, without energy");
+            "at typical prices; kept: support, place and what else is paid by the year, without "
+            "energy");
     }
     return out;
 }
@@ -316,9 +313,8 @@ DecisionSection Teller::seen() const {
         of(Fate::misses), of(Fate::out), of(Fate::racing)));
     out.sentences.push_back(
         fmt::format("{} replicas, {:.1f} % of what all possible designs take with as many as the "
-                    "last ones had; "
-                    "the best one was dropped with a chance of {:.3g} % at most (Student's t at "
-                    "{:.2g}, {} looks).",
+                    "last ones had; the best one was dropped with a chance of {:.3g} % at most "
+                    "(Student's t at {:.2g}, {} looks).",
                     search.replicas,
                     100 * static_cast<double>(search.replicas) /
                         static_cast<double>(std::max<std::int64_t>(1, search.exhaustive)),
@@ -378,10 +374,10 @@ Decision tell_decision(const DesignQuestion& question, const DesignSearch& searc
     const double deadline_s = question.limits.deadline_s.value_or(ran_s);
     constexpr double alike = 1.25;
     if (ran_s > 0 && std::max(ran_s / deadline_s, deadline_s / ran_s) > alike) {
-        out.sections.back().notes.push_back(fmt::format(
-            "the deadline is judged by what each replica does in {}, as if it went on so: "
-            "run.duration = \"{:g} day\" simulates that long",
-            time_text(ran_s), deadline_s / seconds_per_day));
+        out.sections.back().notes.push_back(
+            fmt::format("the deadline is judged by what each replica does in {}, as if it went on "
+                        "so: run.duration = \"{:g} day\" simulates that long",
+                        time_text(ran_s), deadline_s / seconds_per_day));
     }
     if (answer.designs.size() > 1) out.sections.push_back(teller.next());
     out.sections.push_back(teller.front());

@@ -41,9 +41,7 @@ std::string metric_text(std::string_view name, double value, int decimals) {
 
 std::string difference_text(std::string_view name, double difference, int decimals) {
     if (!std::isfinite(difference)) return "-";
-    if (is_percentage(name)) {
-        return fmt::format("{:+.{}f} points", 100 * difference, decimals);
-    }
+    if (is_percentage(name)) return fmt::format("{:+.{}f} points", 100 * difference, decimals);
     return fmt::format("{}{}", difference < 0 ? "-" : "+",
                        size_text(name, std::abs(difference), decimals));
 }

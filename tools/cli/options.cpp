@@ -11,7 +11,7 @@ namespace railyard {
 
 void CommandLine::add_threads(const char* about) {
     const std::int64_t cores = std::max(1U, std::thread::hardware_concurrency());
-    add()("jobs,j", po::value<std::int64_t>()->default_value(cores), about);
+    add()("jobs,j", a_count(cores), about);
 }
 
 namespace {
@@ -92,6 +92,13 @@ std::int64_t count_option(const po::variables_map& values, const char* option, s
     const std::int64_t n = values[option].as<std::int64_t>();
     if (n >= least) return n;
     throw ScenarioError(fmt::format("--{}: expected {} or more, found {}", option, least, n));
+}
+
+void check_replica(std::int64_t replica, std::int64_t replicas) {
+    if (replica >= 0 && replica < replicas) return;
+    throw ScenarioError(
+        fmt::format("--replica: expected one from 0 to {}, found {}", replicas - 1, replica),
+        "run.replicas says how many there are");
 }
 
 unsigned threads_of(const po::variables_map& values) {

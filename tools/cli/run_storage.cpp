@@ -24,7 +24,7 @@ std::string walls_text(const CampaignResult& r, const std::string& prefix) {
         parts.push_back({name, r.mean(prefix + name)});
         sum += parts.back().time;
     }
-    std::ranges::stable_sort(parts, [](const Part& a, const Part& b) { return a.time > b.time; });
+    std::ranges::stable_sort(parts, std::greater<>(), &Part::time);
     constexpr double worth_saying = 0.005;
     std::string out;
     for (const Part& part : parts) {

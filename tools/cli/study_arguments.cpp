@@ -11,17 +11,16 @@ namespace railyard {
 
 void add_study_options(CommandLine& line) {
     line.add_settings();
-    line.add()("seed", po::value<std::string>(), "Seed of all random streams (run.seed)");
-    line.add()("replicas", po::value<std::string>(), "Number of replicas (run.replicas)");
+    line.add()("seed", a_text(), "Seed of all random streams (run.seed)");
+    line.add()("replicas", a_text(), "Number of replicas (run.replicas)");
     line.add_threads();
     line.add_json();
 }
 
 void add_slurm_options(CommandLine& line) {
-    line.add()("on", po::value<std::string>(),
-               "slurm: run as Slurm job arrays, from and on shared folders");
-    line.add()("tasks", po::value<std::int64_t>()->default_value(16), "Tasks of an array, at most");
-    line.add()("sbatch", po::value<std::string>()->default_value(""),
+    line.add()("on", a_text(), "slurm: run as Slurm job arrays, from and on shared folders");
+    line.add()("tasks", a_count(16), "Tasks of an array, at most");
+    line.add()("sbatch", a_text(""),
                "Further options for sbatch: --sbatch \"--partition=cpu --cpus-per-task=4\"");
     line.add()("poll", po::value<double>()->default_value(2), "Seconds between looks at the array");
 }

@@ -255,9 +255,7 @@ std::string verified_json(const std::vector<VerifiedTable>& tables) {
                             {"error", row.error()}});
             if (!row.software.empty()) rows.back()["software"] = row.software;
             if (row.half > 0) rows.back()["model_error"] = {row.half, row.nine_tenths};
-            for (const auto& [part, seconds] : row.parts) {
-                rows.back()["parts_s"][part] = seconds;
-            }
+            for (const auto& [part, seconds] : row.parts) rows.back()["parts_s"][part] = seconds;
             for (const auto& [component, bytes] : row.memory_bytes) {
                 rows.back()["memory_bytes"][component] = bytes;
             }

@@ -211,8 +211,8 @@ void print_fair_shares(const Scenario& s, const NetworkWindow& window, const Win
             return 100 * (packets / shares - 1);
         };
         fmt::print(
-            "  {} by fair shares, without packets: FCT mean {}, last {}; packets {:+.2f} % "
-            "and {:+.2f} %\n",
+            "  {} by fair shares, without packets: FCT mean {}, last {}; packets {:+.2f} % and "
+            "{:+.2f} %\n",
             word_of(window_traffic_names, spec.kind), seconds_text(mean(other.fct_s)),
             packet_time_text(other.last), more(mean(t.fct_s), mean(other.fct_s)),
             more(to_seconds(t.last), to_seconds(other.last)));
@@ -258,6 +258,14 @@ std::size_t first_open(const WindowResult& r) {
 }
 
 }  // namespace
+
+std::vector<NetworkWindow> windows_of(const Scenario& s) {
+    std::vector<NetworkWindow> networks = packet_windows(s);
+    if (!networks.empty()) return networks;
+    throw ScenarioError(
+        fmt::format("{}: window: nothing is sent by a job of {} node", s.file, s.job.nodes),
+        "more nodes, or [[window.traffic]] of another kind");
+}
 
 Json window_json(const Scenario& s, const NetworkWindow& window, const WindowResult& r) {
     Json overflowing = Json::object();
@@ -374,8 +382,8 @@ Complaint complaint(const Scenario& s, const NetworkWindow& window, const Window
         const auto first = first_open(r);
         const PacketFlow& flow = window.window.flows[first];
         out.text += fmt::format(
-            "railyard: stuck: {} of {} flows on the {} network can never go on, the first of "
-            "them from {} to {}: none waits for an acknowledgement, so no timeout comes\n"
+            "railyard: stuck: {} of {} flows on the {} network can never go on, the first of them "
+            "from {} to {}: none waits for an acknowledgement, so no timeout comes\n"
             "{}    a job would be ended by the watchdog of its collectives\n",
             open, r.ends.size(), name, source_name(t, window.window, flow),
             target_name(t, window.window, flow),
@@ -384,8 +392,8 @@ Complaint complaint(const Scenario& s, const NetworkWindow& window, const Window
     } else if (r.ending != WindowEnding::resolved) {
         const bool time = r.ending == WindowEnding::out_of_time;
         out.text += fmt::format(
-            "railyard: limit: window.{} was reached on the {} network, {} of {} flows had "
-            "not ended: this result is partial\n    raise it with --set window.{}=...\n",
+            "railyard: limit: window.{} was reached on the {} network, {} of {} flows had not "
+            "ended: this result is partial\n    raise it with --set window.{}=...\n",
             time ? fmt::format("time_max = {}", to_text(s.window.time_max))
                  : fmt::format("events_max = {}", s.window.events_max),
             name, open, r.ends.size(), time ? "time_max" : "events_max");
@@ -393,9 +401,8 @@ Complaint complaint(const Scenario& s, const NetworkWindow& window, const Window
     }
     if (r.totals.lost_lossless > 0 && !s.window.allow_loss) {
         out.text += fmt::format(
-            "railyard: loss: {} packets of a lossless class found no room on the {} "
-            "network: {}\n    more headroom, pauses on every switch, or "
-            "window.allow_loss = true\n",
+            "railyard: loss: {} packets of a lossless class found no room on the {} network: {}\n  "
+            "  more headroom, pauses on every switch, or window.allow_loss = true\n",
             r.totals.lost_lossless, name, where_text(window.network->topology, r));
         out.code = exit_limit;
     }
@@ -409,21 +416,9 @@ std::optional<double> capital_of(const Scenario& s) {
 }
 
 Table arms_table() {
-    return Table({{"arm"},
-                  {"traffic"},
-                  ">last",
-                  ">FCT mean",
-                  ">p99",
-                  ">goodput",
-                  ">failed",
-                  ">paused (all)",
-                  ">pauses",
-                  ">longest queue",
-                  ">lost",
-                  ">sent again",
-                  ">timeouts",
-                  ">still after",
-                  ">capital"});
+    return Table({"arm", "traffic", ">last", ">FCT mean", ">p99", ">goodput", ">failed",
+                  ">paused (all)", ">pauses", ">longest queue", ">lost", ">sent again", ">timeouts",
+                  ">still after", ">capital"});
 }
 
 std::vector<std::vector<std::string>> arm_rows(const std::string& arm, const Scenario& s,

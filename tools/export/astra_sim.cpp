@@ -559,9 +559,7 @@ std::vector<NetworkLevel> network_levels(const Scenario& s, Communicators& group
     const Communicator& c = groups.of(Collective::all_gather, 1, s.job.gpus());
     std::vector<NetworkLevel> out;
     const std::int64_t inside = s.job.gpus() / c.domains;
-    if (inside > 1) {
-        out.push_back({inside, c.nvlink, c.measured.hop_s});
-    }
+    if (inside > 1) out.push_back({inside, c.nvlink, c.measured.hop_s});
     if (c.domains > 1) {
         out.push_back({c.domains, c.network / c.per_domain,
                        c.tuner.ring_network_s[ll] + c.measured.network_hop_s});

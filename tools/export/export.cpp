@@ -25,8 +25,8 @@ const std::vector<ExportKind>& export_kinds() {
          "Grafana (FILE.dashboard.json)",
          true, false, false, export_openmetrics},
         {"sacct",
-         "a replica as 'sacct -P -D' has it and, of one job, its nodes' outages as "
-         "'sacctmgr -P show event' has them (FILE.events.txt)",
+         "a replica as 'sacct -P -D' has it and, of one job, its nodes' outages as 'sacctmgr -P "
+         "show event' has them (FILE.events.txt)",
          true, false, false, export_sacct},
         {"simai",
          "SimAI's topology of GPUs, NVSwitches and the compute network (FILE), its configuration "
@@ -55,12 +55,10 @@ NetworkWindow compute_window(const Scenario& s, const char* form, bool orders) {
     }
     for (const PacketFlow& flow : compute->window.flows) {
         if (!orders && (flow.after >= 0 || flow.after_joint >= 0)) {
-            throw ScenarioError(
-                fmt::format(
-                    "{}: the file for {} has the times at which flows start, and some start "
-                    "when another has ended",
-                    s.file, form),
-                "traffic of one step, such as incast or permutation");
+            throw ScenarioError(fmt::format("{}: the file for {} has the times at which flows "
+                                            "start, and some start when another has ended",
+                                            s.file, form),
+                                "traffic of one step, such as incast or permutation");
         }
     }
     if (!compute->window.faults.empty()) {

@@ -71,13 +71,12 @@ class GoalRanks {
     void wait(std::size_t flow, std::size_t before) {
         const bool received = to(before) == from(flow);
         if (!received && from(before) != from(flow)) {
-            throw ScenarioError(
-                fmt::format("GOAL has no flow that waits for one between other NICs, and one of {} "
-                            "waits for one from {} to {}",
-                            topology_.name(static_cast<VertexId>(from(flow))),
-                            topology_.name(static_cast<VertexId>(from(before))),
-                            topology_.name(static_cast<VertexId>(to(before)))),
-                "traffic whose steps hand on what came, such as ring");
+            throw ScenarioError(fmt::format("GOAL has no flow that waits for one between other "
+                                            "NICs, and one of {} waits for one from {} to {}",
+                                            topology_.name(static_cast<VertexId>(from(flow))),
+                                            topology_.name(static_cast<VertexId>(from(before))),
+                                            topology_.name(static_cast<VertexId>(to(before)))),
+                                "traffic whose steps hand on what came, such as ring");
         }
         ranks_[from(flow)] +=
             fmt::format("s{} requires {}{}\n", flow, received ? 'r' : 's', before);

@@ -13,10 +13,9 @@ namespace railyard {
 namespace {
 
 [[noreturn]] void irregular(const std::string& why) {
-    throw ScenarioError(
-        fmt::format("csg-htsim has regular trees of two tiers only: {}", why),
-        "topology = \"fat_tree\" with as many NICs as fill its leaves; 'railyard export ns3' "
-        "takes any network");
+    throw ScenarioError(fmt::format("csg-htsim has regular trees of two tiers only: {}", why),
+                        "topology = \"fat_tree\" with as many NICs as fill its leaves; 'railyard "
+                        "export ns3' takes any network");
 }
 
 // What all leaves, or all spines, have alike.

@@ -87,8 +87,7 @@ std::string ns3_flows(const Topology& t, const PacketWindow& window) {
     constexpr int priority = 3;
     std::vector<const PacketFlow*> flows;
     for (const PacketFlow& flow : window.flows) flows.push_back(&flow);
-    std::ranges::stable_sort(
-        flows, [](const PacketFlow* a, const PacketFlow* b) { return a->start < b->start; });
+    std::ranges::stable_sort(flows, {}, &PacketFlow::start);
     std::string rows;
     std::int64_t count = 0;
     for (const PacketFlow* flow : flows) {

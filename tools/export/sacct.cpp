@@ -75,8 +75,7 @@ std::string folded_nodes(const std::vector<std::int64_t>& nodes) {
 std::string sacct_text(const std::vector<SacctRow>& rows) {
     std::string out =
         "JobIDRaw|JobID|User|Partition|QOS|Submit|Start|End|ElapsedRaw|State|TimelimitRaw|"
-        "AllocTRES|ReqTRES|"
-        "NNodes|NodeList\n";
+        "AllocTRES|ReqTRES|NNodes|NodeList\n";
     for (const SacctRow& row : rows) {
         const bool runs = std::string_view(row.state) == "RUNNING";
         const std::string tres = fmt::format("gres/gpu={},node={}", row.gpus, row.nodes.size());
@@ -193,8 +192,7 @@ std::string events_of(const Scenario& s, const ReplicaResult& result, const Repl
     out += fmt::format("railyard||{}|{}||Cluster Registered TRES|slurm(0)|gres/gpu={},node={}\n",
                        time_text(Instant{}), time_text(end), s.job.gpus(), s.job.nodes);
     std::vector<NodeAbsence> absences = record.absences;
-    std::ranges::stable_sort(
-        absences, [](const NodeAbsence& a, const NodeAbsence& b) { return a.from < b.from; });
+    std::ranges::stable_sort(absences, {}, &NodeAbsence::from);
     for (const NodeAbsence& absence : absences) {
         out +=
             fmt::format("railyard|{}|{}|{}|DOWN|{}|root(0)|\n", node_text(absence.node),
@@ -209,9 +207,7 @@ std::string events_of(const Scenario& s, const ReplicaResult& result, const Repl
 std::vector<ExportedFile> export_sacct(const Scenario& s, std::int64_t replica) {
     ReplicaTrace record;
     const ReplicaResult result = run_replica(s, replica, true, &record);
-    if (s.world) {
-        return {{"", sacct_text(rows_of_world(s, result, record))}};
-    }
+    if (s.world) return {{"", sacct_text(rows_of_world(s, result, record))}};
     return {{"", sacct_text(rows_of_job(s, result, record))},
             {".events.txt", events_of(s, result, record)}};
 }

@@ -73,9 +73,7 @@ void Cabling::find_hosts(std::size_t said) {
     for (const auto& [name, device] : devices) {
         if (device.host) hosts_.push_back(name);
     }
-    if (hosts_.empty()) {
-        return error("no node is a host");
-    }
+    if (hosts_.empty()) return error("no node is a host");
     const CabledDevice& first = devices.at(hosts_.front());
     nics_ = first.ports.size();
     if (nics_ > 0) nic_rate_ = first.ports.begin()->second.rate;

@@ -38,8 +38,7 @@ std::string traces_among(const ImportOptions& options, std::string& scenario) {
     });
     if (scenario.empty() || traces.empty() || (options.files.size() > 2 && !together)) {
         throw ScenarioError(
-            "expected traces in one folder, and the scenario on whose network they "
-            "are replayed",
+            "expected traces in one folder, and the scenario on whose network they are replayed",
             "railyard import chakra FOLDER mine.toml, or one FILE.et for FOLDER");
     }
     return traces.size() == 1 ? traces[0] : folder(traces[0]).string();
@@ -87,21 +86,20 @@ void replay_traces(const ImportOptions& options, ImportedPart& part, Diagnostics
         return 100 * seconds(part_of) / seconds(step.duration());
     };
     part.note(
-        "Replayed on {} GPUs, {}: a step of {:.12g} ms; compute {:.1f} %, exposed "
-        "communication {:.1f} %, waiting for other ranks {:.1f} %.",
+        "Replayed on {} GPUs, {}: a step of {:.12g} ms; compute {:.1f} %, exposed communication "
+        "{:.1f} %, waiting for other ranks {:.1f} %.",
         s.job.gpus(), network_text(s), seconds(step.duration()) * 1e3, share(step.compute),
         share(step.exposed_communication), share(step.bubble));
     Communicators groups = communicators(s, s.fidelity, {}, false, usual_draw(s));
     part.note(
-        "Traces of {} rank{}; communication takes {:.4g} ms of a rank, hidden or "
-        "not. The first:",
+        "Traces of {} rank{}; communication takes {:.4g} ms of a rank, hidden or not. The first:",
         s.trace->ranks, s.trace->ranks > 1 ? "s" : "",
         trace_message_seconds(*s.trace, groups) * 1e3);
     note_messages(*s.trace, part);
     if (s.trace->modelled > 0) {
         part.note(
-            "{} kernels without a time take what the GPU sustains of their "
-            "num_ops and tensor_size.",
+            "{} kernels without a time take what the GPU sustains of their num_ops and "
+            "tensor_size.",
             s.trace->modelled);
     }
     part.left_out("the model and its plan");

@@ -300,8 +300,8 @@ void DcgmImport::check_exposure() {
     });
     if (!tells) {
         return error("has no field of DCGM that tells of failures",
-                     "DCGM_FI_DEV_XID_ERRORS, DCGM_FI_DEV_ECC_DBE_VOL_TOTAL, ...: "
-                     "dcgm-exporter's text, or columns of dcgmi dmon");
+                     "DCGM_FI_DEV_XID_ERRORS, DCGM_FI_DEV_ECC_DBE_VOL_TOTAL, ...: dcgm-exporter's "
+                     "text, or columns of dcgmi dmon");
     }
     if (!any) {
         return error(
@@ -313,9 +313,9 @@ void DcgmImport::check_exposure() {
         timed_ > 0 ? fmt::format("the samples cover {:.4g}", watched_days())
                    : fmt::format("{} hosts in samples that have no time", times_.size());
     error("says of changes, not how many nodes were watched",
-          fmt::format("give --node-days: nodes times days, down times without an "
-                      "exporter left out; {}",
-                      seen));
+          fmt::format(
+              "give --node-days: nodes times days, down times without an exporter left out; {}",
+              seen));
 }
 
 void DcgmImport::say_what_was_seen() {
@@ -335,18 +335,16 @@ void DcgmImport::say_what_was_seen() {
                    seconds_of_tick());
     }
     part_.note(
-        "An Xid stays until a reset: each change is one. Two alike in a row, and what came "
-        "and went between samples, can't be seen: the rates are at least so.");
+        "An Xid stays until a reset: each change is one. Two alike in a row, and what came and "
+        "went between samples, can't be seen: the rates are at least so.");
     if (held_ > 0) {
         part_.note(
-            "{} GPUs had an Xid or a failed row when their samples begin: when "
-            "it came nobody knows, and it isn't counted.",
+            "{} GPUs had an Xid or a failed row when their samples begin: when it came nobody "
+            "knows, and it isn't counted.",
             held_);
     }
     if (resets_ > 0) part_.note("{} times a counter or an Xid was reset.", resets_);
-    if (blank_ > 0) {
-        part_.note("{} samples are DCGM's numbers for: no value.", blank_);
-    }
+    if (blank_ > 0) part_.note("{} samples are DCGM's numbers for: no value.", blank_);
     if (bad_ > 0) part_.note("{} malformed lines or samples were skipped.", bad_);
     for (const DcgmField& field : dcgm_fields) {
         if (field.meaning != DcgmMeaning::corrected) continue;
@@ -358,10 +356,8 @@ void DcgmImport::say_what_was_seen() {
             ++cards;
         }
         if (cards > 0) {
-            part_.note(
-                "{} rose by {:g} on {} GPUs: corrected or bookkeeping, no "
-                "failure.",
-                field.name, rises, cards);
+            part_.note("{} rose by {:g} on {} GPUs: corrected or bookkeeping, no failure.",
+                       field.name, rises, cards);
         }
     }
     if (!others_.empty()) {

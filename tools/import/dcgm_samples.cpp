@@ -75,9 +75,7 @@ class DcgmReader {
 
 void DcgmReader::bad(int line, std::string message, std::string help) {
     ++out_.bad;
-    if (!skip_bad_) {
-        diagnostics_.error(file_, {line, 1}, "", std::move(message), std::move(help));
-    }
+    if (!skip_bad_) diagnostics_.error(file_, {line, 1}, "", std::move(message), std::move(help));
 }
 
 bool DcgmReader::set_time(const std::string& word, const FileLine& line, DcgmSample& sample) {
@@ -226,12 +224,11 @@ void DcgmReader::refuse_snapshot(int line) {
     Diagnostics unread;  // it is refused in any case
     const std::vector<std::string> failed =
         failed_tests(parse_json(read_file(file_), file_, unread).root);
-    diagnostics_.error(
-        file_, {line, 1}, "",
-        fmt::format("JSON, as of dcgmi diag and health: a snapshot, which says what fails now{} "
-                    "and no rate",
-                    failed.empty() ? "" : fmt::format(" ({})", some_of(failed))),
-        "give what dcgm-exporter exports, several times, or rows of dcgmi dmon");
+    diagnostics_.error(file_, {line, 1}, "",
+                       fmt::format("JSON, as of dcgmi diag and health: a snapshot, which says what "
+                                   "fails now{} and no rate",
+                                   failed.empty() ? "" : fmt::format(" ({})", some_of(failed))),
+                       "give what dcgm-exporter exports, several times, or rows of dcgmi dmon");
 }
 
 DcgmFile DcgmReader::read() {

@@ -81,8 +81,7 @@ void add_cause(const SeenCause& cause, double node_days, ImportedPart& part) {
 }  // namespace
 
 void add_causes(std::vector<SeenCause> causes, double node_days, ImportedPart& part) {
-    std::ranges::stable_sort(
-        causes, [](const SeenCause& a, const SeenCause& b) { return a.events > b.events; });
+    std::ranges::stable_sort(causes, std::greater<>(), &SeenCause::events);
     std::int64_t few = 0;
     for (const SeenCause& cause : causes) few += cause.events < 5;
     if (few > 0) {

@@ -123,9 +123,7 @@ void HuggingFace::copy(const char* ours, const char* key, bool zero_too) {
 void HuggingFace::find_family() {
     const Value* inner = find("text_config");
     if (inner == nullptr) inner = find("llm_config");
-    if (inner != nullptr && inner->kind == Value::Kind::table) {
-        root_ = inner;
-    }
+    if (inner != nullptr && inner->kind == Value::Kind::table) root_ = inner;
     const Value* type = find("model_type");
     if (type == nullptr || type->kind != Value::Kind::string) {
         return error(type, "model_type", "is missing: it says what the other keys mean",
@@ -457,12 +455,11 @@ void HuggingFace::add_window() {
         const char* said = find("layer_types") ? "layer_types" : "sliding_window_pattern";
         return part_.whole("full_attention_every", every, origin_or_class(said));
     }
-    diagnostics_.warning(
-        file_, window->at, "sliding_window",
-        fmt::format(
-            "{} tokens on some layers only, which no entry can say: every layer attends to all "
-            "tokens, so attention is taken to cost more than it does",
-            window->integer));
+    warning(
+        window->at, "sliding_window",
+        fmt::format("{} tokens on some layers only, which no entry can say: every layer attends to "
+                    "all tokens, so attention is taken to cost more than it does",
+                    window->integer));
     part_.note("{} = {} on some layers: not expressed, every layer attends to all tokens.",
                origin("sliding_window"), window->integer);
 }
@@ -484,8 +481,7 @@ void HuggingFace::check_weights(const std::string& path) {
     const bool more_layers = predicted != nullptr && predicted->integer > 0;
     if (find("quantization_config") != nullptr || more_layers || (!two_bytes && !four_bytes)) {
         part_.note(
-            "{} is no check: its weights are not this model's alone, each of one "
-            "known size.",
+            "{} is no check: its weights are not this model's alone, each of one known size.",
             path);
         return;
     }
@@ -530,7 +526,7 @@ void HuggingFace::run() {
     if (root_ != &document_.root || find("vision_config") != nullptr) {
         add_vision(document_.root, file_, options_.image_patches, count("hidden_size"), part_);
     } else if (options_.image_patches) {
-        diagnostics_.error(file_, {}, "vision_config", "is missing: --image-patches means nothing");
+        Importer::error(Position{}, "vision_config", "is missing: --image-patches means nothing");
     }
     if (options_.files.size() > 1) check_weights(options_.files[1]);
     say_left_out();

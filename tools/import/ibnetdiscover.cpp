@@ -218,8 +218,8 @@ void Ibnetdiscover::find_tiers() {
             const auto other = tier_.find(port.peer);
             if (other == tier_.end() || std::abs(other->second - tier_[id]) == 1) continue;
             error({port.line, 1}, name_of(id),
-                  fmt::format("is of tier {}, and so is {} at the other end: tiers can't be "
-                              "told where switches of one join",
+                  fmt::format("is of tier {}, and so is {} at the other end: tiers can't be told "
+                              "where switches of one join",
                               tier_[id], name_of(port.peer)),
                   "a network here has cables between neighbouring tiers only");
             return;
@@ -249,11 +249,10 @@ void Ibnetdiscover::find_hosts() {
         entry.name = host.name;
         if (node.links.size() > 1 && !two_ports_said_) {
             two_ports_said_ = true;
-            diagnostics_.warning(
-                file_, {node.line, 1}, host.name,
-                "a CA with several cabled ports: its first is taken, as one NIC",
-                "NICs of two ports are two NICs here: set cluster.nics_per_node and say "
-                "where they go by hand");
+            warning({node.line, 1}, host.name,
+                    "a CA with several cabled ports: its first is taken, as one NIC",
+                    "NICs of two ports are two NICs here: set cluster.nics_per_node "
+                    "and say where they go by hand");
         }
         const IbPort& port = node.links.front();
         const auto [nic, fresh] = entry.nics.emplace(host.rail, Nic{&node, port.peer, port.gbps});
@@ -322,9 +321,7 @@ void Ibnetdiscover::find_nodes() {
     });
     if (!lost.empty())
         odd(0, "", fmt::format("{} hosts are on no leaf: {}", lost.size(), some_of(lost)));
-    if (nodes_.empty() && diagnostics_.ok()) {
-        error("no host is whole: there is no node to attach");
-    }
+    if (nodes_.empty() && diagnostics_.ok()) error("no host is whole: there is no node to attach");
 }
 
 // So that those of a leaf are neighbours.

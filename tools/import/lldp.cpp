@@ -136,9 +136,7 @@ void Lldp::read_node() {
             read_interface(node, name->text, each);
             continue;
         }
-        for (const auto& [port, interface] : each.members) {
-            read_interface(node, port, interface);
-        }
+        for (const auto& [port, interface] : each.members) read_interface(node, port, interface);
     }
 }
 

@@ -28,7 +28,7 @@ class NodeTopology : protected Importer {
 
   protected:
     // Writes [cluster], and a fault for each GPU with fewer links than most.
-    void add_node(const std::string& file) {
+    void add_node() {
         std::map<int, int> links;
         std::map<std::string, int> kinds;
         for (const SeenGpu& gpu : gpus_) {
@@ -44,15 +44,14 @@ class NodeTopology : protected Importer {
             }
         }
         if (kinds.size() > 1) {
-            return diagnostics_.error(file, {first_line_, 1}, "",
-                                      fmt::format("GPUs of {} kinds in one node", kinds.size()),
-                                      "a node here has GPUs of one kind");
+            return error({first_line_, 1}, "",
+                         fmt::format("GPUs of {} kinds in one node", kinds.size()),
+                         "a node here has GPUs of one kind");
         }
         if (gpus_.size() == 1) {
-            diagnostics_.warning(file, {first_line_, 1}, "",
-                                 "one GPU: does a container hide the others?");
+            warning({first_line_, 1}, "", "one GPU: does a container hide the others?");
         }
-        const std::string place = fmt::format("{}:{}", file, first_line_);
+        const std::string place = fmt::format("{}:{}", file_, first_line_);
         part_.section("cluster");
         if (!options_.nodes.empty()) {
             part_.quoted("node", options_.nodes.front(), "--node");
@@ -75,7 +74,7 @@ class NodeTopology : protected Importer {
                                   : fmt::format("{}: no link between GPUs but PCIe", place));
         }
         part_.left_out("nodes: how many there are");
-        if (usual > 0) add_faults(file, usual);
+        if (usual > 0) add_faults(usual);
     }
 
     std::vector<SeenGpu> gpus_;
@@ -84,7 +83,7 @@ class NodeTopology : protected Importer {
     int first_line_ = 0;
 
   private:
-    void add_faults(const std::string& file, int usual) {
+    void add_faults(int usual) {
         for (std::size_t i = 0; i < gpus_.size(); ++i) {
             const SeenGpu& gpu = gpus_[i];
             if (gpu.links == usual) continue;
@@ -94,19 +93,19 @@ class NodeTopology : protected Importer {
                     "would go over PCIe, at a tenth or less",
                     usual);
                 if (options_.skip_bad) {
-                    diagnostics_.warning(file, {gpu.line, 1}, gpu.name, what, "left out");
+                    warning({gpu.line, 1}, gpu.name, what, "left out");
                 } else {
-                    diagnostics_.error(file, {gpu.line, 1}, gpu.name, what,
-                                       "mend it, or --skip-bad takes it as sound");
+                    error({gpu.line, 1}, gpu.name, what,
+                          "mend it, or --skip-bad takes it as sound");
                 }
                 continue;
             }
             if (gpu.links > usual) continue;
-            diagnostics_.warning(file, {gpu.line, 1}, gpu.name,
-                                 fmt::format("has {} links, most have {}", gpu.links, usual),
-                                 "it is a [[cluster.fault]] of node 0");
+            warning({gpu.line, 1}, gpu.name,
+                    fmt::format("has {} links, most have {}", gpu.links, usual),
+                    "it is a [[cluster.fault]] of node 0");
             part_.entry("cluster.fault");
-            part_.quoted("part", "nvlink", fmt::format("{}:{}: {}", file, gpu.line, gpu.name));
+            part_.quoted("part", "nvlink", fmt::format("{}:{}: {}", file_, gpu.line, gpu.name));
             part_.value("node", "0", "the one that was looked at");
             part_.whole("index", i, gpu.name);
             part_.value("speed", fmt::format("{:.4g}", static_cast<double>(gpu.links) / usual),
@@ -123,11 +122,7 @@ class NcclTopology : private NodeTopology {
         pugi::xml_document document;
         const pugi::xml_parse_result parsed = document.load_buffer(text_.data(), text_.size());
         if (!parsed) {
-            const auto at = static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, parsed.offset));
-            const auto line = std::count(
-                text_.begin(),
-                text_.begin() + static_cast<std::ptrdiff_t>(std::min(at, text_.size())), '\n');
-            return error({static_cast<int>(line) + 1, 1}, "",
+            return error({line_at(text_, parsed.offset), 1}, "",
                          fmt::format("no XML: {}", parsed.description()), "is the file whole?");
         }
         const pugi::xml_node system = document.child("system");
@@ -149,7 +144,7 @@ class NcclTopology : private NodeTopology {
         }
         part_.note("{} GPUs, {}.", gpus_.size(), gpus_.front().kind);
         part_.note("Only GPUs of the ranks that dumped it are in such a file.");
-        add_node(file_);
+        add_node();
     }
 
   private:
@@ -203,13 +198,7 @@ class NcclTopology : private NodeTopology {
         ++nics_[fmt::format("{} Gbit/s", (speed <= 0 ? 10000 : speed) / 1000.0)];
     }
 
-    int line_of(const pugi::xml_node& node) const {
-        const auto at = static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, node.offset_debug()));
-        return 1 +
-               static_cast<int>(std::count(
-                   text_.begin(),
-                   text_.begin() + static_cast<std::ptrdiff_t>(std::min(at, text_.size())), '\n'));
-    }
+    int line_of(const pugi::xml_node& node) const { return line_at(text_, node.offset_debug()); }
 
     std::string text_;
     std::set<std::string> hosts_;
@@ -249,9 +238,7 @@ class SmiTopology : private NodeTopology {
             }
         }
         diagnostics_.raise_if_any();
-        if (gpus_.empty()) {
-            return error("has no row of a GPU", "nvidia-smi topo -m");
-        }
+        if (gpus_.empty()) return error("has no row of a GPU", "nvidia-smi topo -m");
         const auto named = std::ranges::count_if(header_, [](const std::string& name) {
             return name.starts_with("GPU") && name.size() > 3;
         });
@@ -269,7 +256,7 @@ class SmiTopology : private NodeTopology {
                 all_nics_.size() - near_.size(), all_nics_.size());
         }
         part_.note("NV18 between all is NVSwitch: links of a GPU, not of a pair.");
-        add_node(file_);
+        add_node();
     }
 
   private:

@@ -43,28 +43,6 @@ constexpr CopiedKey copied_keys[] = {
     {"scheduler.priority", "calc_period", "PriorityCalcPeriod", "time", "5 min"},
 };
 
-// What changes the scheduler and no key can say.
-constexpr const char* said_keys[] = {"priorityweightassoc",
-                                     "priorityweighttres",
-                                     "priorityflags",
-                                     "prolog",
-                                     "epilog",
-                                     "prologflags",
-                                     "prologslurmctld",
-                                     "healthcheckprogram",
-                                     "returntoservice",
-                                     "jobrequeue",
-                                     "enforcepartlimits",
-                                     "overtimelimit",
-                                     "accountingstoragetres",
-                                     "killwait",
-                                     "topologyparam",
-                                     "jobsubmitplugins",
-                                     "federationparameters",
-                                     "suspendtime",
-                                     "maxarraysize",
-                                     "preemptparameters"};
-
 class SlurmImport : private Importer {
   public:
     using Importer::Importer;
@@ -205,9 +183,7 @@ void SlurmImport::add_cluster() {
     if (cluster_.nodes.empty()) return;
     std::vector<std::string> groups;
     for (const SlurmNode& node : cluster_.nodes) {
-        if (std::ranges::find(groups, node.group) == groups.end()) {
-            groups.push_back(node.group);
-        }
+        if (std::ranges::find(groups, node.group) == groups.end()) groups.push_back(node.group);
     }
     StandaloneCatalogue standalone;
     const auto first_of = [&](const std::string& group) {
@@ -260,10 +236,9 @@ void SlurmImport::warn_of_trays(const SlurmNode& node, Catalogue& catalogue) {
         return;
     diagnostics_.warning(
         node.record->file, node.record->at(), "NodeName",
-        fmt::format(
-            "{} is one tray of {}, whose {} GPUs are one NVLink domain: as nodes of {} GPUs they "
-            "are joined by NICs alone, and steps take longer than they do",
-            node.name, node.kind, gpus, node.gpus),
+        fmt::format("{} is one tray of {}, whose {} GPUs are one NVLink domain: as nodes of {} "
+                    "GPUs they are joined by NICs alone, and steps take longer than they do",
+                    node.name, node.kind, gpus, node.gpus),
         fmt::format("in what is written say [cluster] nodes = racks, without gpus_per_node = {}",
                     node.gpus));
 }
@@ -272,9 +247,7 @@ void SlurmImport::add_limit(const SlurmRecord& record, const char* ours, const c
     const std::string* text = record.find(lower_case(theirs));
     if (text == nullptr) return;
     const SlurmTime time = slurm_time(*text);
-    if (!time.valid) {
-        return error(record, theirs, fmt::format("'{}' is no time", *text));
-    }
+    if (!time.valid) return error(record, theirs, fmt::format("'{}' is no time", *text));
     if (time.seconds && *time.seconds > 0) {
         part_.value(ours, fmt::format("\"{} s\"", *time.seconds), record.origin(theirs));
     }
@@ -292,10 +265,11 @@ void SlurmImport::add_partitions() {
         const std::string* most = record.find("maxtime");
         if ((most == nullptr || !slurm_time(*most).seconds) &&
             record.find("defaulttime") == nullptr) {
-            diagnostics_.warning(record.file, record.at(), "MaxTime",
-                                 fmt::format("jobs of partition {} have no time limit: backfill "
-                                             "has nothing to plan with",
-                                             p.name));
+            diagnostics_.warning(
+                record.file, record.at(), "MaxTime",
+                fmt::format(
+                    "jobs of partition {} have no time limit: backfill has nothing to plan with",
+                    p.name));
         }
         for (const auto& [ours, theirs] :
              {std::pair{"priority", "PriorityJobFactor"}, {"tier", "PriorityTier"}}) {
@@ -330,9 +304,7 @@ void SlurmImport::add_copied(const CopiedKey& key) {
     const auto parameter = parameters_.find(lower);
     const SlurmRecord* record =
         parameter != parameters_.end() ? global("SchedulerParameters") : global(lower);
-    if (record == nullptr) {
-        return part_.left_out("{}: {}", key.theirs, key.otherwise);
-    }
+    if (record == nullptr) return part_.left_out("{}: {}", key.theirs, key.otherwise);
     const std::string& text =
         parameter != parameters_.end() ? parameter->second : *record->find(lower);
     const std::string origin = fmt::format("{}: {}={}", record->place(), key.theirs, text);
@@ -369,7 +341,8 @@ void SlurmImport::add_scheduler() {
     part_.section("scheduler");
     const SlurmRecord* priority = global("PriorityType");
     const SlurmRecord* backfill = global("SchedulerType");
-    if (priority != nullptr && *priority->find("prioritytype") == "priority/basic") {
+    const bool basic = priority != nullptr && *priority->find("prioritytype") == "priority/basic";
+    if (basic) {
         part_.note("{}: first come, first served within a partition: no weights.",
                    priority->origin("PriorityType"));
     } else if (priority == nullptr) {
@@ -387,7 +360,6 @@ void SlurmImport::add_scheduler() {
     }
     add_copied("scheduler.backfill");
     part_.section("scheduler.priority");
-    const bool basic = priority != nullptr && *priority->find("prioritytype") == "priority/basic";
     if (!basic) add_copied("scheduler.priority");
     if (const SlurmRecord* favor = global("PriorityFavorSmall")) {
         const bool is = lower_case(*favor->find("priorityfavorsmall")) == "yes";
@@ -425,12 +397,11 @@ void SlurmImport::add_topology() {
         }
         return;
     }
-    std::size_t size = 0;
-    for (const SlurmLeaf& leaf : cluster_.leaves) size = std::max(size, leaf.nodes.size());
-    const SlurmLeaf* largest = nullptr;
+    const auto nodes_of = [](const SlurmLeaf& leaf) { return leaf.nodes.size(); };
+    const auto largest = std::ranges::max_element(cluster_.leaves, {}, nodes_of);
+    const std::size_t size = largest->nodes.size();
     std::vector<std::string> smaller;
     for (const SlurmLeaf& leaf : cluster_.leaves) {
-        if (leaf.nodes.size() == size && largest == nullptr) largest = &leaf;
         if (leaf.nodes.size() < size) {
             smaller.push_back(fmt::format("{} ({})", leaf.name, leaf.nodes.size()));
         }
@@ -453,8 +424,7 @@ void SlurmImport::add_preemption() {
     if (is == "preempt/partition_prio") {
         diagnostics_.warning(
             type->file, type->at(), "PreemptType",
-            "partitions that preempt others can't be expressed: their tiers decide "
-            "the order only",
+            "partitions that preempt others can't be expressed: their tiers decide the order only",
             "give each partition's jobs a QOS, and scheduler.qos.preempts");
         part_.note("Not expressed: {}.", type->origin("PreemptType"));
     }
@@ -462,10 +432,10 @@ void SlurmImport::add_preemption() {
     for (const std::string& word : split_text(lower_case(*mode->find("preemptmode")), ',')) {
         if (word == "cancel" || word == "requeue" || word == "off") preempt_mode_ = word;
         if (word == "suspend") {
-            diagnostics_.warning(mode->file, mode->at(), "PreemptMode",
-                                 "SUSPEND keeps the GPUs of a job that is displaced: nobody gets "
-                                 "them",
-                                 "PreemptMode=REQUEUE or CANCEL free them");
+            diagnostics_.warning(
+                mode->file, mode->at(), "PreemptMode",
+                "SUSPEND keeps the GPUs of a job that is displaced: nobody gets them",
+                "PreemptMode=REQUEUE or CANCEL free them");
             preempt_mode_ = "off";
         }
     }
@@ -487,9 +457,7 @@ void SlurmImport::add_one_qos(const std::map<std::string, std::string>& row, int
                                   fmt::format("expected a number, found '{}'", cell("Priority")));
     }
     part_.whole("priority", *priority, origin("Priority"));
-    if (!cell("Preempt").empty()) {
-        part_.quoted("preempts", cell("Preempt"), origin("Preempt"));
-    }
+    if (!cell("Preempt").empty()) part_.quoted("preempts", cell("Preempt"), origin("Preempt"));
     std::string mode = lower_case(cell("PreemptMode"));
     const bool own = mode == "cancel" || mode == "requeue" || mode == "off";
     if (own) {
@@ -527,9 +495,7 @@ void SlurmImport::add_one_qos(const std::map<std::string, std::string>& row, int
 }
 
 void SlurmImport::add_qos() {
-    if (qos_file_.empty()) {
-        return part_.left_out("QOS: they are slurmdbd's: sacctmgr -P show qos");
-    }
+    if (qos_file_.empty()) return part_.left_out("QOS: they are slurmdbd's: sacctmgr -P show qos");
     for (std::size_t i = 0; i < qos_.size(); ++i) add_one_qos(qos_[i], qos_lines_[i]);
 }
 
@@ -542,7 +508,13 @@ void SlurmImport::add_accounts() {
 }
 
 void SlurmImport::say_left_out() {
-    for (const char* key : said_keys) {
+    // What changes the scheduler and no key can say.
+    constexpr std::string_view said =
+        "priorityweightassoc priorityweighttres priorityflags prolog epilog prologflags "
+        "prologslurmctld healthcheckprogram returntoservice jobrequeue enforcepartlimits "
+        "overtimelimit accountingstoragetres killwait topologyparam jobsubmitplugins "
+        "federationparameters suspendtime maxarraysize preemptparameters";
+    for (const std::string& key : split_text(said, ' ')) {
         if (const SlurmRecord* record = global(key)) {
             part_.note("Not expressed: {}.", record->origin(key));
         }
@@ -551,7 +523,7 @@ void SlurmImport::say_left_out() {
                                     "bf_interval",    "bf_window",           "bf_resolution",
                                     "bf_max_job_test"};
     for (const auto& [name, value] : parameters_) {
-        if (std::find(std::begin(ours), std::end(ours), name) != std::end(ours)) continue;
+        if (std::ranges::find(ours, name) != std::end(ours)) continue;
         part_.note("Not expressed: {}: {}{}{}.", global("SchedulerParameters")->place(), name,
                    value.empty() ? "" : "=", value);
     }

@@ -29,11 +29,10 @@ void say_what_is_lost(const AccountTable& t, Diagnostics& diagnostics) {
             "sacctmgr -P show assoc format=Account,ParentName,User,Share");
     }
     if (t.nested > 0) {
-        diagnostics.warning(
-            t.file, {t.first, 1}, "Account",
-            fmt::format("{} accounts are within others: shares here have one level, and "
-                        "only those below the root are taken",
-                        t.nested));
+        diagnostics.warning(t.file, {t.first, 1}, "Account",
+                            fmt::format("{} accounts are within others: shares here have one "
+                                        "level, and only those below the root are taken",
+                                        t.nested));
     }
     if (t.users > 0) {
         diagnostics.warning(

@@ -478,9 +478,7 @@ std::vector<std::size_t> node_order(const SlurmCluster& cluster, bool by_partiti
     const std::size_t count = cluster.nodes.size();
     std::vector<std::string> groups;
     for (const SlurmNode& node : cluster.nodes) {
-        if (std::ranges::find(groups, node.group) == groups.end()) {
-            groups.push_back(node.group);
-        }
+        if (std::ranges::find(groups, node.group) == groups.end()) groups.push_back(node.group);
     }
     // Larger partitions decide first, so that one within another stays together.
     std::vector<const SlurmPartition*> by_size;

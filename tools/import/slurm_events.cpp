@@ -283,8 +283,7 @@ const CauseWords* SlurmEvents::cause_of(const std::string& reason) {
 // A row that begins when the one before it ends goes on with its outage.
 void SlurmEvents::chain_rows() {
     for (auto& [node, rows] : rows_) {
-        std::ranges::stable_sort(
-            rows, [](const EventRow& a, const EventRow& b) { return a.start < b.start; });
+        std::ranges::stable_sort(rows, {}, &EventRow::start);
         Outage outage{node, {}};
         for (const EventRow& row : rows) {
             constexpr std::int64_t slack_s = 1;
@@ -305,11 +304,10 @@ SeenCause& SlurmEvents::seen(const std::string& name, const char* remedy) {
     for (SeenCause& cause : causes_) {
         if (cause.name == name) return cause;
     }
-    SeenCause cause;
-    cause.name = name;
-    cause.remedy = remedy;
-    causes_.push_back(std::move(cause));
-    return causes_.back();
+    SeenCause& added = causes_.emplace_back();
+    added.name = name;
+    added.remedy = remedy;
+    return added;
 }
 
 void SlurmEvents::settle(const Outage& outage) {
@@ -377,8 +375,8 @@ void SlurmEvents::warn_of_window(double days) {
     if (seen <= 0 || static_cast<double>(gap) * rows < events_missing * static_cast<double>(seen))
         return;
     const double share = static_cast<double>(seen) / static_cast<double>(seen + gap);
-    diagnostics_.warning(
-        file_, {}, "TimeStart",
+    warning(
+        Position{}, "TimeStart",
         fmt::format("{}: the cluster's row begins {:.4g} days before the first event of a node: "
                     "sacctmgr prints such "
                     "rows whole, whatever Start= says, and rates are then too low",

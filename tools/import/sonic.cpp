@@ -82,9 +82,7 @@ void Sonic::read() {
             if (record.kind == Value::Kind::table) take(name, key, record);
         }
     }
-    if (!db_.contains("PORT")) {
-        error({1, 1}, "PORT", "is missing: is this a config_db.json?");
-    }
+    if (!db_.contains("PORT")) error({1, 1}, "PORT", "is missing: is this a config_db.json?");
 }
 
 const Field* Sonic::find(const std::string& table, const std::string& key,

@@ -140,9 +140,7 @@ class StoreTable : protected Importer {
     // How many nodes took part; --hosts, where it is given, else what the file says; 0 is an error.
     std::int64_t hosts(std::int64_t said) {
         const std::int64_t count = options_.hosts.value_or(said);
-        if (count < 1) {
-            error("nothing says how many nodes took part", "--hosts 10");
-        }
+        if (count < 1) error("nothing says how many nodes took part", "--hosts 10");
         if (options_.hosts && said > 0 && said != count) {
             warning(fmt::format("says that {} nodes took part, --hosts {}", said, count));
         }
@@ -192,10 +190,10 @@ class Fio : private StoreTable {
                                            : text.find("\n{") == text.npos ? text.npos
                                                                            : text.find("\n{") + 1,
                                            text.size());
-        const auto lines = static_cast<std::size_t>(
-            std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(begin), '\n'));
+        const auto lines = std::ranges::count(text.substr(0, begin), '\n');
         const Document document =
-            parse_json(std::string(lines, '\n') + text.substr(begin), file_, diagnostics_,
+            parse_json(std::string(static_cast<std::size_t>(lines), '\n') + text.substr(begin),
+                       file_, diagnostics_,
                        RepeatedKeys::kept);  // fio 2 writes percentiles that it has not as "0.00"
         diagnostics_.raise_if_any();
         const Value* clients = stated_list(document.root, "client_stats");

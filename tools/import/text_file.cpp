@@ -35,6 +35,11 @@ std::vector<FileLine> read_lines(const std::string& path, Diagnostics& diagnosti
     return out;
 }
 
+int line_at(std::string_view text, std::ptrdiff_t offset) {
+    const auto before = static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, offset));
+    return 1 + static_cast<int>(std::ranges::count(text.substr(0, before), '\n'));
+}
+
 std::string toml_text(std::string_view text) {
     std::string out = "\"";
     for (const char c : visible(text)) {

@@ -20,6 +20,9 @@ struct FileLine {
 // stands: neither is what the machine has.
 std::vector<FileLine> read_lines(const std::string& path, Diagnostics& diagnostics);
 
+// The line, counted from 1, of what stands at `offset`; the first, where that is less than 0.
+int line_at(std::string_view text, std::ptrdiff_t offset);
+
 // A text as TOML has it, with its quotes.
 std::string toml_text(std::string_view text);
 // "first, second, third and 12 more".

@@ -75,15 +75,13 @@ void add_trace(std::vector<ImportedJob> jobs, const TraceCounts& counts, const s
                                  "give -o mine.toml: the jobs go to mine.csv");
     }
     if (jobs.empty()) {
-        return diagnostics.error(
-            file, {}, "",
-            fmt::format(
-                "no job with GPUs has run: of {} rows {} have no GPUs, {} never started, {} "
-                "had not ended",
-                counts.rows, counts.without_gpus, counts.never_started, counts.still_running));
+        return diagnostics.error(file, {}, "",
+                                 fmt::format("no job with GPUs has run: of {} rows {} have no "
+                                             "GPUs, {} never started, {} had not ended",
+                                             counts.rows, counts.without_gpus, counts.never_started,
+                                             counts.still_running));
     }
-    std::ranges::stable_sort(
-        jobs, [](const ImportedJob& a, const ImportedJob& b) { return a.submit_s < b.submit_s; });
+    std::ranges::stable_sort(jobs, {}, &ImportedJob::submit_s);
     double gpu_hours = 0;
     std::int64_t largest = 0;
     std::int64_t limits = 0;

@@ -180,9 +180,7 @@ void TraceTable::read_row(const CsvTable& table, std::size_t index) {
     bool runs = false;
     find_duration(row, submit.value_or(0), job, runs);
     if (problem_.empty() && !submit) problem_ = fmt::format("{}: is empty", columns_["submit"]);
-    if (has("limit")) {
-        job.limit_s = number(row, "limit", 1e12);
-    }
+    if (has("limit")) job.limit_s = number(row, "limit", 1e12);
     if (!problem_.empty()) {
         ++counts_.bad;
         if (options_.skip_bad || diagnostics_.errors().size() > 20) return;

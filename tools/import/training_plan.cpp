@@ -66,13 +66,11 @@ void TrainingPlan::add_interleave() {
     const std::int64_t each = count(key);
     if (each == 0) return;
     if (layers == 0 || layers % (stages * each) != 0) {
-        return diagnostics_.error(
-            given->file, {given->line, 1}, key,
-            fmt::format(
-                "is layers of a virtual stage: with {} layers and {} stages it gives no number of "
-                "them",
-                layers, stages),
-            "give num-layers, too");
+        return diagnostics_.error(given->file, {given->line, 1}, key,
+                                  fmt::format("is layers of a virtual stage: with {} layers and {} "
+                                              "stages it gives no number of them",
+                                              layers, stages),
+                                  "give num-layers, too");
     }
     part_.value("interleave", fmt::format("{}", layers / stages / each),
                 origin(key) + fmt::format(", of {} layers on {} stages", layers, stages));

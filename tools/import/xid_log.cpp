@@ -68,12 +68,11 @@ bool XidLog::find_time(const FileLine& line, GpuReport& out) {
 
 void XidLog::refuse_what_is_no_log(const FileLine& line) {
     if (line.text.find("DCGM_FI_DEV_XID_ERRORS") != std::string::npos) {
-        error(
-            line.at(), "DCGM_FI_DEV_XID_ERRORS",
-            "holds the last Xid until a reset: its samples count nothing, and two alike in a "
-            "row are one",
-            "railyard import dcgm reads a history of it; better, give the kernel's log: dmesg -T, "
-            "or journalctl -k -o short-iso");
+        error(line.at(), "DCGM_FI_DEV_XID_ERRORS",
+              "holds the last Xid until a reset: its samples count nothing, and two alike in a row "
+              "are one",
+              "railyard import dcgm reads a history of it; better, give the kernel's log: dmesg "
+              "-T, or journalctl -k -o short-iso");
     } else if (line.text.find("\"DCGM Diagnostic\"") != std::string::npos) {
         error(line.at(), "DCGM Diagnostic",
               "is a snapshot: it says which GPUs fail now, and no rate",
@@ -135,14 +134,13 @@ void XidLog::run() {
     for (const std::string& file : options_.files) read(file);
     diagnostics_.raise_if_any();
     if (lines_ == 0) {
-        return error(
-            "has no line with an Xid",
-            "a log of the kernel has NVRM: Xid (PCI:0000:9b:00): 119, ... No such line "
-            "in a log of a working node is a rate of its own: give failures.cause by hand");
+        return error("has no line with an Xid",
+                     "a log of the kernel has NVRM: Xid (PCI:0000:9b:00): 119, ... No such line in "
+                     "a log of a working node is a rate of its own: give failures.cause by hand");
     }
     if (!options_.node_days) {
-        return error(fmt::format("{} lines with an Xid over {:.4g} days, and no log "
-                                 "says how many nodes were watched",
+        return error(fmt::format("{} lines with an Xid over {:.4g} days, and no log says how many "
+                                 "nodes were watched",
                                  lines_, static_cast<double>(last_ - first_) / 86400),
                      "give --node-days: nodes times the days that their logs go back");
     }

@@ -74,9 +74,7 @@ bool YamlReader::open(const yaml_event_t& event, Value::Kind kind) {
     if (open_.size() >= depth_max) {
         return refuse(at, "", fmt::format("nested more than {} deep", depth_max));
     }
-    if (!open_.empty() && open_.back().wants_key) {
-        return refuse(at, "", "a key that is not a word");
-    }
+    if (!open_.empty() && open_.back().wants_key) return refuse(at, "", "a key that is not a word");
     Value* out = place(at);
     out->kind = kind;
     open_.push_back({out, kind == Value::Kind::table});

@@ -22,9 +22,7 @@ class NodesFile {
   private:
     std::optional<std::string> column(const std::vector<std::string>& names) const {
         for (const std::string& name : names) {
-            if (std::ranges::find(table_.columns, name) != table_.columns.end()) {
-                return name;
-            }
+            if (std::ranges::find(table_.columns, name) != table_.columns.end()) return name;
         }
         return std::nullopt;
     }

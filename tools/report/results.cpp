@@ -158,8 +158,7 @@ Json Reader::points() {
     std::vector<double> replicas, gpus;
     db_.query(
         "SELECT title, settings, status, coalesce(digest, ''), coalesce(problem, ''), replicas, "
-        "gpus "
-        "FROM points ORDER BY point",
+        "gpus FROM points ORDER BY point",
         [&](const Row& row) {
             title.push_back(row.text(0));
             settings.push_back(row.text(1));
@@ -229,16 +228,16 @@ Json Reader::axes(std::int64_t run) {
 Json Reader::comparisons(std::int64_t run) {
     return rows(
         "SELECT metric, unit, a, b, better, pairs, mean_a, mean_b, difference, low, high, "
-        "confidence, verdict, 1.0 * pairs_to_settle AS pairs_to_settle FROM comparisons "
-        "WHERE run = ? ORDER BY a, b, metric",
+        "confidence, verdict, 1.0 * pairs_to_settle AS pairs_to_settle FROM comparisons WHERE run "
+        "= ? ORDER BY a, b, metric",
         run);
 }
 
 Json Reader::runs() {
     Json out = rows(
         "SELECT r.run AS run, kind, file, title, version, seed, points_wanted, replicas_wanted, "
-        "status, coalesce(digest, '') AS digest, coalesce(trajectory, '') AS trajectory, "
-        "t.cpu_s AS cpu_s FROM runs r LEFT JOIN run_times t ON t.run = r.run ORDER BY r.run");
+        "status, coalesce(digest, '') AS digest, coalesce(trajectory, '') AS trajectory, t.cpu_s "
+        "AS cpu_s FROM runs r LEFT JOIN run_times t ON t.run = r.run ORDER BY r.run");
     for (Json& run : out) {
         const auto number = run["run"].get<std::int64_t>();
         run["points"] = run_points(number, run);
@@ -334,13 +333,12 @@ std::vector<FeaturedPoint> Reader::featured(std::size_t count) {
     const bool highest = !by || by->better == Better::higher;
     std::vector<FeaturedPoint> all;
     db_.query(
-        "SELECT p.point, s.file, s.toml, p.settings, p.version, coalesce(r.outcome, '') "
-        "FROM run_points rp JOIN points p ON p.point = rp.point JOIN scenarios s ON s.scenario = "
+        "SELECT p.point, s.file, s.toml, p.settings, p.version, coalesce(r.outcome, '') FROM "
+        "run_points rp JOIN points p ON p.point = rp.point JOIN scenarios s ON s.scenario = "
         "p.scenario LEFT JOIN replicas r ON r.point = p.point AND r.replica = 0 LEFT JOIN "
-        "point_metrics g ON g.point = p.point AND g.name = ? "
-        "WHERE rp.run = ? AND p.status NOT IN ('impossible', 'failed') "
-        "ORDER BY CASE WHEN (SELECT kind FROM runs WHERE run = rp.run) = 'sweep' THEN "
-        "coalesce(? * g.mean, 1e300) END, rp.position",
+        "point_metrics g ON g.point = p.point AND g.name = ? WHERE rp.run = ? AND p.status NOT IN "
+        "('impossible', 'failed') ORDER BY CASE WHEN (SELECT kind FROM runs WHERE run = rp.run) = "
+        "'sweep' THEN coalesce(? * g.mean, 1e300) END, rp.position",
         [&](const Row& row) {
             FeaturedPoint point;
             point.index = static_cast<std::int64_t>(places_.at(row.integer(0)));

@@ -23,9 +23,7 @@ Bundles bundles_of(const Topology& t, const std::vector<double>& load = {}) {
     for (LinkId l = 0; l < t.links().size(); l += 2) {
         const Link& link = t.links()[l];
         VertexId low = link.from;
-        if (t.level(low) == 0) {
-            low = t.nic(static_cast<std::int64_t>(low) / t.nics_per_node(), 0);
-        }
+        if (t.level(low) == 0) low = t.nic(static_cast<std::int64_t>(low) / t.nics_per_node(), 0);
         Bundle& bundle = out[{low, link.to}];
         ++bundle.cables;
         if (!load.empty()) bundle.load = std::max({bundle.load, load[l], load[reverse_link(l)]});
@@ -67,8 +65,7 @@ std::string load_style(const Bundle& bundle) {
     };
     return fmt::format(
         " stroke=\"rgb({},{},{})\" stroke-opacity=\"{:.2f}\"{}><title>{:.0f} % of the busiest "
-        "link's "
-        "load</title></line>",
+        "link's load</title></line>",
         mix(120, 230, 200), mix(160, 170, 30), mix(210, 60, 30), 0.35 + 0.65 * hot,
         bundle.broken > 0 ? " stroke-dasharray=\"4 3\"" : "", 100 * hot);
 }
@@ -159,9 +156,8 @@ std::string topology_svg(const Topology& t, const std::string& title,
     const std::size_t every = bundles.size() / lines_max + 1;
     std::string out = fmt::format(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" "
-        "font-family=\"sans-serif\" "
-        "font-size=\"11\">\n<title>{}</title>\n<rect width=\"100%\" height=\"100%\" "
-        "fill=\"#fff\"/>\n"
+        "font-family=\"sans-serif\" font-size=\"11\">\n<title>{}</title>\n<rect width=\"100%\" "
+        "height=\"100%\" fill=\"#fff\"/>\n"
         "<text x=\"10\" y=\"20\" font-size=\"15\">{}</text>\n",
         width, rows.y(0) + 60, escaped(title, true), escaped(title, true));
     if (every > 1) {

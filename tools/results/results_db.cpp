@@ -35,8 +35,7 @@ ResultsDb::ResultsDb(const std::string& path) : lock_(path), db_(path, Database:
     // beside the file: readers see the last commit while a sweep writes, and each commit is on disk.
     db_.execute(
         "PRAGMA page_size = 16384; PRAGMA cache_size = -16384; PRAGMA journal_mode = WAL; PRAGMA "
-        "synchronous = FULL; PRAGMA wal_autocheckpoint = 1000; "
-        "BEGIN IMMEDIATE");
+        "synchronous = FULL; PRAGMA wal_autocheckpoint = 1000; BEGIN IMMEDIATE");
     prepare_results(db_);
     db_.execute("COMMIT; BEGIN IMMEDIATE");
     committed_ = began_ = now_seconds();
@@ -72,8 +71,7 @@ void ResultsDb::commit_when_due() {
 std::int64_t ResultsDb::begin_run(const RunSpec& spec) {
     db_.run(
         "INSERT INTO runs (kind, key, file, title, version, seed, points_wanted, replicas_wanted, "
-        "study, "
-        "status) VALUES (?, nullif(?, ''), ?, ?, ?, ?, ?, ?, nullif(?, ''), 'running')",
+        "study, status) VALUES (?, nullif(?, ''), ?, ?, ?, ?, ?, ?, nullif(?, ''), 'running')",
         spec.kind, spec.key, visible(spec.file), spec.title, spec.version,
         static_cast<std::int64_t>(spec.seed), spec.points_wanted, spec.replicas_wanted, spec.study);
     return db_.last_row();
@@ -122,8 +120,8 @@ StoredPoint ResultsDb::stored_point(const std::string& key, const std::string& m
     StoredPoint out;
     db_.query(
         "SELECT p.point, p.status, p.replicas, p.metric_list IS NOT NULL, m.mean, m.low, m.high "
-        "FROM points p "
-        "LEFT JOIN point_metrics m ON m.point = p.point AND m.name = ? WHERE p.key = ?",
+        "FROM points p LEFT JOIN point_metrics m ON m.point = p.point AND m.name = ? WHERE p.key = "
+        "?",
         [&](const Row& row) {
             out.id = row.integer(0);
             out.status = row.text(1);
@@ -144,14 +142,12 @@ std::int64_t ResultsDb::replica_count(std::int64_t point) {
 void ResultsDb::each_replica(std::int64_t point, const std::function<void(StoredReplica)>& take) {
     std::vector<Metric> names;
     db_.query(
-        "SELECT name FROM name_lists n JOIN points p ON n.list = p.metric_list WHERE p.point "
-        "= ? "
+        "SELECT name FROM name_lists n JOIN points p ON n.list = p.metric_list WHERE p.point = ? "
         "ORDER BY position",
         [&](const Row& row) { names.push_back(plain_metric(row.text(0), 0)); }, point);
     db_.query(
         "SELECT replica, ending, simulated_ns, events, outcome, trajectory, metrics, ledger, "
-        "interruptions "
-        "FROM replicas WHERE point = ? ORDER BY replica",
+        "interruptions FROM replicas WHERE point = ? ORDER BY replica",
         [&](const Row& row) {
             StoredReplica r;
             r.index = row.integer(0);
@@ -232,8 +228,7 @@ void ResultsDb::finish_point(std::int64_t point, const std::vector<FailureCause>
     if (had.value_or(0) > sums.replicas) return;
     db_.run(
         "UPDATE points SET status = ?, problem = nullif(?, ''), replicas = ?, digest = ?, "
-        "trajectory = ? "
-        "WHERE point = ?",
+        "trajectory = ? WHERE point = ?",
         status, problem, sums.replicas, sums.digest, sums.trajectory, point);
     add_metrics(point, sums.metrics);
     using Share = std::tuple<std::int64_t, std::string_view, double, double>;
@@ -332,8 +327,8 @@ void ResultsDb::merge(const std::string& path) {
 
 void ResultsDb::add_times(std::int64_t run, double cpu_s, std::optional<double> database_s) {
     db_.run(
-        "INSERT INTO run_times VALUES (?, ?, ?) ON CONFLICT (run) DO UPDATE SET "
-        "cpu_s = cpu_s + excluded.cpu_s, database_s = database_s + excluded.database_s",
+        "INSERT INTO run_times VALUES (?, ?, ?) ON CONFLICT (run) DO UPDATE SET cpu_s = cpu_s + "
+        "excluded.cpu_s, database_s = database_s + excluded.database_s",
         run, cpu_s, database_s);
 }
 

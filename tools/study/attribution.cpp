@@ -123,9 +123,7 @@ std::vector<CauseOfLoss> Attributor::shares() const {
     std::vector<std::vector<double>> share(players_.size());
     std::vector<double> error(players_.size(), 0.0);
     const bool complete = arms_.size() == arms_wanted_;
-    for (std::size_t r = 0; complete && r < goodput(0)->size(); ++r) {
-        add_replica(r, share, error);
-    }
+    for (std::size_t r = 0; complete && r < goodput(0)->size(); ++r) add_replica(r, share, error);
     std::vector<CauseOfLoss> out;
     for (std::size_t p = 0; p < players_.size(); ++p) {
         const Coalition self = Coalition{1} << p;

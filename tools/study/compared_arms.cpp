@@ -79,8 +79,7 @@ void check_pair(const ComparedArm& a, const ComparedArm& b) {
     if (a.scenario.duration == Duration{} && !same_training(a.scenario, b.scenario)) {
         throw ScenarioError(
             fmt::format("{} trains {} steps until it is done and {} trains {}: replicas of "
-                        "different length "
-                        "can't be paired",
+                        "different length can't be paired",
                         a.name, a.scenario.job.target_steps, b.name, b.scenario.job.target_steps),
             same_length_help(a, b));
     }

@@ -267,16 +267,15 @@ void check_outcome(const DesignQuestion& q, const std::vector<SearchedDesign>& d
                                 : q.limits.metrics[0].at_most
                                     ? "most." + q.limits.metrics[0].metric
                                     : "least." + q.limits.metrics[0].metric;
-        fail(
-            q, "design.limits." + key,
-            fmt::format("no design keeps the limits with a probability of {:.3g}: the nearest, {}, "
-                        "does in {:.3g} % of its replicas",
-                        q.limits.probability, visible(nearest_one->label),
-                        100 * nearest_one->kept_share()),
-            q.limits.metrics.empty()
-                ? "a later deadline, more to spend, or a lower design.limits.probability"
-                : "a wider limit, a lower design.limits.probability, or a metric that replicas "
-                  "have");
+        fail(q, "design.limits." + key,
+             fmt::format("no design keeps the limits with a probability of {:.3g}: the nearest, "
+                         "{}, does in {:.3g} % of its replicas",
+                         q.limits.probability, visible(nearest_one->label),
+                         100 * nearest_one->kept_share()),
+             q.limits.metrics.empty()
+                 ? "a later deadline, more to spend, or a lower design.limits.probability"
+                 : "a wider limit, a lower design.limits.probability, or a metric that replicas "
+                   "have");
     }
     if (!differs && field.size() > 1) {
         fail(q, "design.objective",

@@ -273,8 +273,7 @@ void QuestionReader::read_search() {
     }
     top_.read("replicas_first", q_.replicas_first,
               "Replicas of a design before it may be dropped; twice as many, or four times, in a "
-              "space so "
-              "large that so few could drop nobody",
+              "space so large that so few could drop nobody",
               {.bound = Bound::count});
     top_.read("replicas_most", q_.replicas_most, "Replicas of those that are not told apart",
               {.bound = Bound::count});
@@ -282,8 +281,7 @@ void QuestionReader::read_search() {
               {.bound = Bound::fraction});
     top_.read("indifference", q_.indifference,
               "Designs that differ by less, as a share of the figure, are one answer: the race "
-              "ends when none "
-              "that is left is better by more",
+              "ends when none that is left is better by more",
               {.bound = Bound::fraction});
     top_.read("worlds", q_.worlds,
               "Draws of all estimates, prices and luck together in which the best are compared",
@@ -377,10 +375,9 @@ void QuestionReader::read_axis(Section& section, const AxisBounds& bounds) {
     DesignAxis axis;
     section.read("name", axis.name, "What the axis is called in labels and in `when`",
                  {.otherwise = "the last word of its key"});
-    section.read(
-        "free", axis.free,
-        "It costs nothing: tuned for each design before designs are compared; with from and to "
-        "and no steps, to any value between");
+    section.read("free", axis.free,
+                 "It costs nothing: tuned for each design before designs are compared; with from "
+                 "and to and no steps, to any value between");
     const Value* when = section.open_table(
         "when",
         "The axis is there only beside these values of axes before it: { store = \"weka\" }");
@@ -449,9 +446,10 @@ void QuestionReader::check_space() {
     for (const DesignAxis& axis : q_.space.axes) {
         for (const DesignCondition& condition : axis.when) {
             if (!axis.free && q_.space.axes[condition.axis].free) {
-                top_.error("axis", fmt::format("{} is there beside {}, which is free: what is "
-                                               "tuned comes last",
-                                               axis.name, q_.space.axes[condition.axis].name));
+                top_.error(
+                    "axis",
+                    fmt::format("{} is there beside {}, which is free: what is tuned comes last",
+                                axis.name, q_.space.axes[condition.axis].name));
             }
         }
     }

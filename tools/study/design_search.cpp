@@ -174,9 +174,7 @@ std::vector<std::string> Searcher::settings_of(const DesignSpace::Point& point,
     const std::vector<std::string> own = space_.settings(point);
     out.insert(out.end(), own.begin(), own.end());
     if (q_.priced) out.emplace_back("cost.draws=1");
-    if (fidelity != q_.fidelity) {
-        out.push_back("run.fidelity=" + word_of(fidelity_names, fidelity));
-    }
+    if (fidelity != q_.fidelity) out.push_back("run.fidelity=" + word_of(fidelity_names, fidelity));
     return out;
 }
 
@@ -432,9 +430,7 @@ bool Searcher::race(const std::vector<std::size_t>& field, Stage& stage) {
     for (const std::size_t i : field) racers.push_back(racer_of(out_.designs[i]));
     while (true) {
         const RaceState state = judge_race(rules, racers);
-        for (std::size_t r = 0; r < field.size(); ++r) {
-            out_.designs[field[r]].fate = state.fates[r];
-        }
+        for (std::size_t r = 0; r < field.size(); ++r) out_.designs[field[r]].fate = state.fates[r];
         if (state.next.empty()) break;
         std::vector<std::int64_t> points;
         for (const std::size_t r : state.next) {

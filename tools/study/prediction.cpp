@@ -109,9 +109,7 @@ Drawn draw(const std::vector<Estimate>& estimates, std::size_t draws, std::uint6
     for (std::size_t i = 1; i < found.size(); ++i) {
         if (found[i].empty()) continue;
         out.points.push_back(points[i - 1]);
-        for (std::size_t q = 0; q < out.answers.size(); ++q) {
-            out.answers[q].push_back(found[i][q]);
-        }
+        for (std::size_t q = 0; q < out.answers.size(); ++q) out.answers[q].push_back(found[i][q]);
     }
     return out;
 }

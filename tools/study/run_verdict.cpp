@@ -55,8 +55,7 @@ std::vector<RankedPoint> best_points(std::int64_t run, const DecidingMetric& by,
     std::vector<RankedPoint> out;
     db.query(
         "SELECT rp.point, min(rp.position), rp.label, s.file, s.toml, p.settings FROM run_points "
-        "rp "
-        "JOIN points p ON p.point = rp.point JOIN scenarios s ON s.scenario = p.scenario JOIN "
+        "rp JOIN points p ON p.point = rp.point JOIN scenarios s ON s.scenario = p.scenario JOIN "
         "point_metrics m ON m.point = rp.point AND m.name = ? WHERE rp.run = ? AND m.mean IS NOT "
         "NULL GROUP BY rp.point ORDER BY m.mean * ?, rp.position LIMIT ?",
         [&](const Row& row) {
@@ -102,8 +101,8 @@ std::optional<RunVerdict> stored_verdict(std::int64_t run, const DecidingMetric&
     if (points.size() < 2) return std::nullopt;
     std::optional<RunVerdict> out;
     db.query(
-        "SELECT a, difference, verdict FROM comparisons WHERE run = ? AND metric = ? AND "
-        "min(a, b) = ? AND max(a, b) = ?",
+        "SELECT a, difference, verdict FROM comparisons WHERE run = ? AND metric = ? AND min(a, b) "
+        "= ? AND max(a, b) = ?",
         [&](const Row& row) {
             RunVerdict found{points[0], points[1], {by.metric, by.better, 0, 1, {}}};
             PairedComparison& pairs = found.difference.pairs;

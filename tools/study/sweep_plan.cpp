@@ -129,8 +129,7 @@ SweepOutcome finish_sweep(std::int64_t run, ResultsDb& db) {
     std::set<std::int64_t> seen;
     db.database().query(
         "SELECT p.point, p.status, coalesce(p.digest, ''), coalesce(p.trajectory, '') FROM "
-        "run_points r "
-        "JOIN points p ON p.point = r.point WHERE r.run = ? ORDER BY r.position",
+        "run_points r JOIN points p ON p.point = r.point WHERE r.run = ? ORDER BY r.position",
         [&](const Row& row) {
             digest.add(row.text(2));
             trajectory.add(row.text(3));

@@ -210,9 +210,7 @@ void take_over(const std::string& given, ResultsDb& db) {
     }
     std::ifstream in(folder + "/job");
     std::string job;
-    if (in >> job && job.find_first_not_of("0123456789") == std::string::npos) {
-        cancel(job);
-    }
+    if (in >> job && job.find_first_not_of("0123456789") == std::string::npos) cancel(job);
     for (const auto& entry : fs::directory_iterator(folder)) {
         const std::string name = entry.path().filename().string();
         std::size_t task = 0;

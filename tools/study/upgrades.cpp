@@ -36,6 +36,15 @@ class Candidates {
     void add(std::string name, std::vector<std::string> settings) {
         out_.push_back({std::move(name), std::move(settings), free_});
     }
+    // Each word that the key may have and has not: `what` says it, and then the one that it has.
+    template <class Names, class Enum>
+    void add_others(const Names& names, Enum now, const char* what, const char* key) {
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            if (static_cast<Enum>(i) == now) continue;
+            add(fmt::format(fmt::runtime(what), names[i], word_of(names, now)),
+                {fmt::format("{}={}", key, names[i])});
+        }
+    }
     void add_routing();
     void add_plans();
     void add_nodes();
@@ -56,12 +65,7 @@ class Candidates {
 void Candidates::add_routing() {
     if (s_.fidelity == Fidelity::analytic) return;
     const RoutingSpec& now = s_.networks[0].routing;
-    for (std::size_t i = 0; i < routing_names.size(); ++i) {
-        if (static_cast<Routing>(i) == now.policy) continue;
-        add(fmt::format("{} routing instead of {}", routing_names[i],
-                        word_of(routing_names, now.policy)),
-            {fmt::format("fabric.compute.routing={}", routing_names[i])});
-    }
+    add_others(routing_names, now.policy, "{} routing instead of {}", "fabric.compute.routing");
     constexpr std::int64_t more = 4;
     constexpr std::int64_t enough = 32;
     if (now.queue_pairs >= enough) return;
@@ -74,23 +78,15 @@ void Candidates::add_routing() {
 void Candidates::add_plans() {
     if (s_.model.name.empty() || s_.trace) return;
     const ParallelPlan& plan = s_.plan;
-    for (std::size_t i = 0; i < rank_order_names.size(); ++i) {
-        if (static_cast<RankOrder>(i) == plan.order) continue;
-        add(fmt::format("ranks in the order {}", rank_order_names[i]),
-            {fmt::format("job.parallel.order={}", rank_order_names[i])});
-    }
+    add_others(rank_order_names, plan.order, "ranks in the order {}", "job.parallel.order");
     std::vector<std::int64_t> sizes = {2 * plan.microbatch};
     if (plan.microbatch % 2 == 0) sizes.push_back(plan.microbatch / 2);
     for (const std::int64_t size : sizes) {
         add(fmt::format("microbatches of {} instead of {}", size, plan.microbatch),
             {fmt::format("job.parallel.microbatch={}", size)});
     }
-    for (std::size_t i = 0; i < recompute_names.size(); ++i) {
-        if (static_cast<Recompute>(i) == plan.recompute) continue;
-        add(fmt::format("recomputation: {} instead of {}", recompute_names[i],
-                        word_of(recompute_names, plan.recompute)),
-            {fmt::format("job.parallel.recompute={}", recompute_names[i])});
-    }
+    add_others(recompute_names, plan.recompute, "recomputation: {} instead of {}",
+               "job.parallel.recompute");
 }
 
 // Nodes of as many GPUs: the plan stays.

@@ -165,8 +165,7 @@ std::size_t trace_runs(PerfettoTrace& trace, const Scenario& s, std::vector<JobS
     });
     const std::size_t left_out = runs.size() - std::min(runs.size(), runs_max);
     runs.resize(runs.size() - left_out);
-    std::ranges::stable_sort(runs,
-                             [](const JobStint& a, const JobStint& b) { return a.from < b.from; });
+    std::ranges::stable_sort(runs, {}, &JobStint::from);
     Lanes lanes(trace, trace.group("jobs that run, by size"));
     for (const JobStint& run : runs) {
         trace.slice(lanes.track(size_name(run.job->gpus), ns(run.from), ns(run.until)),

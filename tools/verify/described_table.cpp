@@ -182,9 +182,7 @@ void TableRuns::add(std::size_t number) {
     Columns& columns = run.columns;
     columns.add("row", fmt::format("{}", number + 1));
     columns.add("about", table_.about);
-    for (const Part& part : d_.parts) {
-        columns.add(part.name, part.text(columns));
-    }
+    for (const Part& part : d_.parts) columns.add(part.name, part.text(columns));
     add_sums(columns, number);
     for (const Words& words : d_.words) {
         if (words.name.empty()) continue;
@@ -456,11 +454,10 @@ void TableRuns::refuse_unheld(const RowRun& row) {
 }
 
 ScenarioError TableRuns::no_such_value(const std::string& name) const {
-    return ScenarioError(
-        fmt::format("{}: table.expect: there is no {}", d_.file, name),
-        "columns, metrics of 'railyard run --json', memory_per_gpu, memory_weights and "
-        "the like of a model, store_read_bandwidth and store_write_bandwidth; of nccl-tests time, "
-        "busbw and framework_launch");
+    return ScenarioError(fmt::format("{}: table.expect: there is no {}", d_.file, name),
+                         "columns, metrics of 'railyard run --json', memory_per_gpu, "
+                         "memory_weights and the like of a model, store_read_bandwidth and "
+                         "store_write_bandwidth; of nccl-tests time, busbw and framework_launch");
 }
 
 // What is known of a step whose stack is: how far off such steps are, what it and its memory are made of.

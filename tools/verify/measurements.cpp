@@ -48,9 +48,7 @@ Measurements::Measurements(std::vector<NamedTable> tables, std::vector<std::stri
       threads_(threads) {
     Diagnostics wrong;
     for (NamedTable& table : tables_) {
-        if (table.description.empty()) {
-            table.description = description_of(table.csv).value_or("");
-        }
+        if (table.description.empty()) table.description = description_of(table.csv).value_or("");
         const std::vector<VerifiedTable> all = run(table, {}, &estimates_);
         if (all.empty()) {
             wrong.error(table.csv.path, {}, "", "nothing says what its columns are",

@@ -349,9 +349,7 @@ const Communicator& NcclTests::communicator(const Run& run, const Texts& column)
     // A rack that is one NVLink domain is one node here, whatever the number of its trays.
     const bool rack = node.nvlink_domain > 8;
     const std::int64_t domains = rack ? racks_of(run.racks, run.gpus, node) : run.nodes;
-    if (domains > 1) {
-        (rack ? read_rack_network : read_network)(own_.catalogue, run.network, node);
-    }
+    if (domains > 1) (rack ? read_rack_network : read_network)(own_.catalogue, run.network, node);
     const std::string words = lower_case(run.network + " " + run.algorithm);
     const bool sharp =
         mentions(words, "sharp") && find_pattern(words, "(no|without) sharp|sharp off").empty();

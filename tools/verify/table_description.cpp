@@ -97,9 +97,7 @@ std::string Words::setting(const Columns& row) const {
     Value list;
     list.kind = Value::Kind::array;
     const std::vector<std::string> unread = each_piece(row, [&](const std::string& said) {
-        for (const Found& name : find_all(said, "[^, ]+")) {
-            list.items.push_back(Value::of(name[0]));
-        }
+        for (const Found& name : find_all(said, "[^, ]+")) list.items.push_back(Value::of(name[0]));
     });
     if (!unread.empty()) {
         throw RowError{columns[0], fmt::format("nothing here reads '{}'", unread[0])};
@@ -319,8 +317,7 @@ void DescriptionReader::read_words(Section& section) {
                  {.otherwise = "none"});
     section.read(
         "columns", out.columns,
-        "Columns whose texts are looked through: the first that has a word decides, by its "
-        "longest",
+        "Columns whose texts are looked through: the first that has a word decides, by its longest",
         {.required = true});
     section.read("otherwise", out.otherwise,
                  "What the key is where no column has a word; empty: the key is left out",
@@ -503,8 +500,8 @@ void DescriptionReader::read() {
     read_sums();  // of the table's own columns
     read_parts();
     read_keys(top_, "set",
-              "Keys of the scenario, each with text that has columns, or arithmetic over "
-              "them, in braces: \"{gpus / 8}\", \"{rate} GB/s\"",
+              "Keys of the scenario, each with text that has columns, or arithmetic over them, in "
+              "braces: \"{gpus / 8}\", \"{rate} GB/s\"",
               out_.set);
     for (Section& section :
          top_.sections("words", "Keys that words of a row decide, each a [[table.words]]")) {
@@ -516,11 +513,10 @@ void DescriptionReader::read() {
         memory.finish();
     }
     read_columns();
-    read_keys(
-        top_, "base",
-        "Keys by which a row's base differs, whose metrics are base_step_time and so on: what "
-        "a published ratio is over",
-        out_.base);
+    read_keys(top_, "base",
+              "Keys by which a row's base differs, whose metrics are base_step_time and so on: "
+              "what a published ratio is over",
+              out_.base);
     read_changes();
     read_open(
         top_,
@@ -534,8 +530,8 @@ void DescriptionReader::read() {
     }
     if (!top_.has("expect") && !top_.describing()) {
         top_.error("expect", "is missing: what is the program held to?",
-                   "[[table.expect]] quantity = \"s per step\", published = \"seconds\", "
-                   "simulated = \"step_time\"");
+                   "[[table.expect]] quantity = \"s per step\", published = \"seconds\", simulated "
+                   "= \"step_time\"");
     }
     top_.finish();
     if (top_.describing()) return;
