@@ -11,6 +11,7 @@ a terminal), and reads its database. The tables are described in tools/README.md
 `results.sql(...)` away.
 """
 
+import datetime
 import difflib
 import json
 import math
@@ -25,7 +26,9 @@ import sys
 import tempfile
 import threading
 import tomllib
+import warnings
 
+import numpy as np
 import pandas as pd
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -132,12 +135,16 @@ def railyard(*arguments, partial=False):
         line.end()
     if running.returncode != 0 and not (partial and running.returncode == 4):
         raise RailyardError(arguments, running.returncode, "\n".join(kept))
+    if running.returncode == 4 or any("warning:" in text for text in kept):
+        warnings.warn("\n".join(kept), stacklevel=3)
     return printed
 
 
 def toml(value):
     """A value in TOML: texts, numbers, times, lists and tables, those of numpy and pandas among them."""
-    if isinstance(value, pd.Timedelta):
+    if isinstance(value, np.timedelta64):
+        value = pd.Timedelta(value)
+    if isinstance(value, datetime.timedelta):  # pandas' are, too
         return json.dumps(f"{value.total_seconds()} s")
     if hasattr(value, "tolist"):  # numpy
         value = value.tolist()

@@ -13,6 +13,8 @@
 namespace railyard {
 
 std::string_view trimmed(std::string_view text);
+// Spreadsheets and Windows write one before UTF-8.
+std::string without_byte_order_mark(std::string text);
 std::string lower_case(std::string_view text);
 // Splits at `separator`; empty cells count.
 void split(std::string_view text, char separator, std::vector<std::string_view>& cells);

@@ -55,14 +55,6 @@ void print_design(const Scenario& s) {
         "  step {}: compute {:.1f} %, exposed communication {:.1f} %, pipeline bubble {:.1f} %\n",
         to_text(step.duration()), 100 * seconds(step.compute) / whole,
         100 * seconds(step.exposed_communication) / whole, 100 * seconds(step.bubble) / whole);
-    if (step_is_modelled(s)) {
-        fmt::print(
-            "  published runs {}: half within {:g} % of their step, nine in ten within {:g} %\n",
-            s.step_error.runs(), 100 * s.step_error.half, 100 * s.step_error.nine_tenths);
-        if (s.step_error.named && !s.step_error.shown) {
-            fmt::print("  of this software on such GPUs none shows more than one training\n");
-        }
-    }
     if (step.straggler_wait > Duration{}) {
         fmt::print("  of it waiting for stragglers {:.1f} %\n",
                    100 * seconds(step.straggler_wait) / whole);
@@ -74,6 +66,14 @@ void print_design(const Scenario& s) {
     if (step.throttled > Duration{}) {
         fmt::print("  of it clocks and memory that heat has slowed {:.1f} %\n",
                    100 * seconds(step.throttled) / whole);
+    }
+    if (step_is_modelled(s)) {
+        fmt::print(
+            "  published runs {}: half within {:g} % of their step, nine in ten within {:g} %\n",
+            s.step_error.runs(), 100 * s.step_error.half, 100 * s.step_error.nine_tenths);
+        if (s.step_error.named && !s.step_error.shown) {
+            fmt::print("  of this software on such GPUs none shows more than one training\n");
+        }
     }
     if (s.data) print_data(s);
     if (s.fidelity != Fidelity::analytic && (s.trace || !s.model.name.empty())) {

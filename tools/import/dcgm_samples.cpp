@@ -142,7 +142,7 @@ void DcgmReader::read_exposition(const std::vector<FileLine>& lines) {
         read_sample(line);
         if (diagnostics_.errors().size() > errors_max) return;
     }
-    if (!lines.empty() && !read_file(file_).ends_with('\n')) {
+    if (!lines.empty() && !read_input(file_).ends_with('\n')) {
         bad(lines.back().number, "the last line has no end: the file is cut off",
             "give the whole file; --skip-bad takes what is there");
     }
@@ -223,7 +223,7 @@ std::vector<std::string> failed_tests(const Value& root) {
 void DcgmReader::refuse_snapshot(int line) {
     Diagnostics unread;  // it is refused in any case
     const std::vector<std::string> failed =
-        failed_tests(parse_json(read_file(file_), file_, unread).root);
+        failed_tests(parse_json(read_input(file_), file_, unread).root);
     diagnostics_.error(file_, {line, 1}, "",
                        fmt::format("JSON, as of dcgmi diag and health: a snapshot, which says what "
                                    "fails now{} and no rate",

@@ -9,6 +9,7 @@
 #include "tools/import/huggingface_vision.h"
 #include "tools/import/importers.h"
 #include "tools/import/json_tree.h"
+#include "tools/import/text_file.h"
 
 namespace railyard {
 
@@ -466,7 +467,7 @@ void HuggingFace::add_window() {
 
 // Bytes of all weights over those of one.
 void HuggingFace::check_weights(const std::string& path) {
-    const Document index = parse_json(read_file(path), path, diagnostics_);
+    const Document index = parse_json(read_input(path), path, diagnostics_);
     if (!diagnostics_.ok()) return;
     const Value* metadata = index.root.find("metadata");
     const Value* size = metadata != nullptr ? metadata->find("total_size") : nullptr;

@@ -161,13 +161,13 @@ void Importer::take_one_file(std::string message, std::string help) {
 }
 
 Document Importer::file_as_json(RepeatedKeys repeated) {
-    Document out = parse_json(read_file(file_), file_, diagnostics_, repeated);
+    Document out = parse_json(read_input(file_), file_, diagnostics_, repeated);
     diagnostics_.raise_if_any();
     return out;
 }
 
 Document Importer::file_as_yaml() {
-    Document out = parse_yaml(read_file(file_), file_, diagnostics_);
+    Document out = parse_yaml(read_input(file_), file_, diagnostics_);
     diagnostics_.raise_if_any();
     return out;
 }

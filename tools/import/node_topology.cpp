@@ -118,7 +118,7 @@ class NcclTopology : private NodeTopology {
   public:
     using NodeTopology::NodeTopology;
     void run() {
-        text_ = read_file(file_);
+        text_ = read_input(file_);
         pugi::xml_document document;
         const pugi::xml_parse_result parsed = document.load_buffer(text_.data(), text_.size());
         if (!parsed) {
@@ -132,6 +132,7 @@ class NcclTopology : private NodeTopology {
         }
         walk(system, 0);
         diagnostics_.raise_if_any();
+        count_nics();
         if (gpus_.empty()) return error({1, 1}, "gpu", "there is none");
         if (hosts_.size() > 1) {
             return error({first_line_, 1}, "host_hash",
@@ -154,7 +155,7 @@ class NcclTopology : private NodeTopology {
         for (const pugi::xml_node& child : node.children()) {
             const std::string_view name = child.name();
             if (name == "gpu") add_gpu(child);
-            if (name == "net") add_net(child);
+            if (name == "net") nets_.push_back(child);
             if (name == "cpu" && child.attribute("host_hash"))
                 hosts_.insert(child.attribute("host_hash").value());
             if (name == "pci" && std::string_view(child.attribute("link_width").value()) == "1" &&
@@ -187,6 +188,29 @@ class NcclTopology : private NodeTopology {
         gpus_.push_back(std::move(gpu));
     }
 
+    // Whether a GPU is behind the same port of the CPU.
+    static bool near_gpu(pugi::xml_node node) {
+        while (node.parent() && std::string_view(node.parent().name()) != "cpu")
+            node = node.parent();
+        const auto is_gpu = [](const pugi::xml_node& n) {
+            return std::string_view(n.name()) == "gpu";
+        };
+        return !node.find_node(is_gpu).empty();
+    }
+
+    // Where some NICs are behind the switches of GPUs, the others are for storage or the front end.
+    void count_nics() {
+        const auto near = std::ranges::count_if(nets_, near_gpu);
+        for (const pugi::xml_node& net : nets_) {
+            if (near == 0 || near_gpu(net)) add_net(net);
+        }
+        if (near == 0 || nic_count_ == std::ssize(nets_)) return;
+        warning({first_line_, 1}, "net",
+                fmt::format("{} of {} NICs are not behind a GPU's PCIe switch",
+                            std::ssize(nets_) - nic_count_, nets_.size()),
+                "left out, as NICs of storage or the front end");
+    }
+
     // In Mbit/s; what NCCL takes for nothing it takes for 10 Gbit/s.
     void add_net(const pugi::xml_node& node) {
         const int speed = node.attribute("speed").as_int(0);
@@ -202,6 +226,7 @@ class NcclTopology : private NodeTopology {
 
     std::string text_;
     std::set<std::string> hosts_;
+    std::vector<pugi::xml_node> nets_;
     int slow_bridges_ = 0;
 };
 

@@ -262,7 +262,7 @@ void Sacct::say_window() {
 void Sacct::run() {
     for (const std::string& file : options_.files) {
         file_ = file;
-        const std::string text = read_file(file);
+        const std::string text = read_input(file);
         const std::size_t first = text.find_first_not_of(" \t\r\n");
         if (first != std::string::npos && text[first] == '{') {
             read_json(file, text);

@@ -97,7 +97,7 @@ class TopologyYaml {
         : file_(file), cluster_(cluster), part_(part), diagnostics_(diagnostics) {}
     void read() {
         read_lines(file_, diagnostics_);  // refuses templates
-        const Document document = parse_yaml(read_file(file_), file_, diagnostics_);
+        const Document document = parse_yaml(read_input(file_), file_, diagnostics_);
         if (!diagnostics_.ok()) return;
         const Value* topology = chosen(document);
         if (topology == nullptr) return;

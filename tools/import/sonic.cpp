@@ -57,7 +57,7 @@ void Sonic::take(const std::string& table, const std::string& key, const Value& 
 
 // {"PORT": {"Ethernet0": {...}}} or {"PORT|Ethernet0": {...}}.
 void Sonic::read() {
-    const std::string text = read_file(file_);
+    const std::string text = read_input(file_);
     const std::size_t first = text.find_first_not_of(" \t\r\n");
     if (first != std::string::npos && (text[first] == '<' || text[first] == '#')) {
         const bool graph = text[first] == '<';

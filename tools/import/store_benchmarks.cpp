@@ -184,7 +184,7 @@ class Fio : private StoreTable {
     Fio(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics)
         : StoreTable("fio", options, part, diagnostics) {}
     void run() {
-        const std::string text = read_file(file_);
+        const std::string text = read_input(file_);
         // Warnings and progress come before the object; its lines keep their numbers.
         const std::size_t begin = std::min(text.starts_with('{')           ? 0
                                            : text.find("\n{") == text.npos ? text.npos
@@ -357,7 +357,7 @@ class Dlio : private StoreTable {
     Dlio(const ImportOptions& options, ImportedPart& part, Diagnostics& diagnostics)
         : StoreTable("dlio", options, part, diagnostics) {}
     void run() {
-        const std::string text = read_file(file_);
+        const std::string text = read_input(file_);
         if (text.starts_with(std::string("\0\5\x16\7", 4))) {
             error("is what macOS keeps beside a file ('._summary.json')",
                   "give summary.json itself");

@@ -6,8 +6,20 @@
 
 namespace railyard {
 
+std::string read_input(const std::string& path) {
+    std::string text = read_file(path);
+    const auto refuse = [&](const char* what, const char* help) {
+        throw ScenarioError(fmt::format("{} is {}", path, what), help);
+    };
+    if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) {
+        refuse("UTF-16, as PowerShell writes it", "save it as UTF-8");
+    }
+    if (text.starts_with("\x1F\x8B")) refuse("compressed", "gunzip it first");
+    return without_byte_order_mark(std::move(text));
+}
+
 std::vector<FileLine> read_lines(const std::string& path, Diagnostics& diagnostics) {
-    const std::string text = read_file(path);
+    const std::string text = read_input(path);
     std::vector<FileLine> out;
     for (std::size_t begin = 0; begin < text.size();) {
         const std::size_t end = std::min(text.find('\n', begin), text.size());

@@ -16,6 +16,9 @@ struct FileLine {
     Position at() const { return {number, 1}; }
 };
 
+// A file's text without a byte order mark. ScenarioError for UTF-16 and for what is compressed.
+std::string read_input(const std::string& path);
+
 // The file's lines. A template ({{ }}, {% %}) or something blacked out (<redacted>) is reported where it
 // stands: neither is what the machine has.
 std::vector<FileLine> read_lines(const std::string& path, Diagnostics& diagnostics);

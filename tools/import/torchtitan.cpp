@@ -6,6 +6,7 @@
 #include <set>
 
 #include "tools/import/importers.h"
+#include "tools/import/text_file.h"
 
 namespace railyard {
 
@@ -201,7 +202,7 @@ void TorchTitan::say_left_out() {
 }
 
 void TorchTitan::run() {
-    document_ = parse_document(read_file(file_), file_, diagnostics_);
+    document_ = parse_document(read_input(file_), file_, diagnostics_);
     diagnostics_.raise_if_any();
     const Value* plan = document_.root.find("parallelism");
     if (plan == nullptr || plan->kind != Value::Kind::table) {

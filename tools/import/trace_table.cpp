@@ -8,6 +8,7 @@
 
 #include "models/scheduler/scheduler.h"
 #include "tools/import/importers.h"
+#include "tools/import/text_file.h"
 #include "tools/import/trace_part.h"
 #include "tools/program/csv_table.h"
 
@@ -228,7 +229,7 @@ void TraceTable::say_durations() {
 
 // Lines that begin with ';', then 18 numbers a line.
 bool TraceTable::read_swf() {
-    const std::string text = read_file(file_);
+    const std::string text = read_input(file_);
     const bool named = file_.ends_with(".swf");
     if (!named && !text.starts_with(';')) return false;
     TraceReading reading;

@@ -37,13 +37,6 @@ struct Collector {
     static void row(int, void* self) { static_cast<Collector*>(self)->rows.emplace_back(); }
 };
 
-// Spreadsheets write one before UTF-8.
-std::string without_byte_order_mark(std::string text) {
-    constexpr std::string_view mark = "\xEF\xBB\xBF";
-    if (text.starts_with(mark)) text.erase(0, mark.size());
-    return text;
-}
-
 // A comma, or what spreadsheets write in its place: by what the header has outside quotes.
 unsigned char separator_of(std::string_view header) {
     const auto times = [&](char separator) {

@@ -24,7 +24,12 @@ void on_interrupt(int) {
 void hear_interrupts() {
     struct sigaction action {};
     action.sa_handler = on_interrupt;
-    sigaction(SIGINT, &action, nullptr);
+    // Slurm and systemd end a program by SIGTERM, a closed terminal by SIGHUP, unless nohup ignores that.
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+        struct sigaction before {};
+        sigaction(signal, nullptr, &before);
+        if (before.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);
+    }
     cancel_when(interrupt_seen);
 }
 
