@@ -119,14 +119,8 @@ std::vector<double> used_per_year(const Costed& c) {
 }
 
 Table line_table(const char* title) {
-    return Table({{title},
-                  ">quantity",
-                  {""},
-                  ">price, USD",
-                  ">low to high",
-                  ">sum, USD",
-                  {"name in cost.price"},
-                  {"source"}});
+    return Table({title, ">quantity", "", ">price, USD", ">low to high", ">sum, USD",
+                  "name in cost.price", "source"});
 }
 
 void print_budget(const CostPlan& plan, Cents bought) {
