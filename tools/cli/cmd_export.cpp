@@ -17,10 +17,11 @@ namespace railyard {
 
 namespace {
 
-void list_kinds_of_export() {
+int list_kinds_of_export() {
     Table table({"kind", "what it writes"});
     for (const ExportKind& kind : export_kinds()) table.add({kind.name, kind.doc});
     fmt::print("{}", table.text());
+    return exit_ok;
 }
 
 void make_folder(const std::string& path) {
@@ -45,10 +46,7 @@ int cmd_export(const std::vector<std::string>& arguments) {
     line.positional("what", -1);
     const auto values = line.parse(arguments);
     if (!values) return exit_ok;
-    if (values->count("list")) {
-        list_kinds_of_export();
-        return exit_ok;
-    }
+    if (values->count("list")) return list_kinds_of_export();
     const std::vector<std::string> what = all_of(*values, "what");
     if (what.size() != 2 || !values->count("output")) {
         throw ScenarioError("expected a kind, a scenario and -o FILE", "railyard export --list");
@@ -64,11 +62,7 @@ int cmd_export(const std::vector<std::string>& arguments) {
     const Scenario s = load_scenario_file(what[1], changes);
     print_warnings(s.warnings);
     const std::int64_t replica = (*values)["replica"].as<std::int64_t>();
-    if (kind.replica && (replica < 0 || replica >= s.replicas)) {
-        throw ScenarioError(
-            fmt::format("--replica: expected one from 0 to {}, found {}", s.replicas - 1, replica),
-            "run.replicas says how many there are");
-    }
+    if (kind.replica) check_replica(replica, s.replicas);
     if (kind.replica && !takes_first_step(s)) return exit_stuck;
     const std::string output = (*values)["output"].as<std::string>();
     const std::vector<std::string> inputs = files_of(what[1], changes.settings);

@@ -12,10 +12,11 @@ namespace railyard {
 
 namespace {
 
-void list_kinds_of_import() {
+int list_kinds_of_import() {
     Table table({"kind", "files", "what it makes"});
     for (const ImportKind& kind : import_kinds()) table.add({kind.name, kind.files, kind.doc});
     fmt::print("{}", table.text());
+    return exit_ok;
 }
 
 // What a kind does not heed is refused, not ignored.
@@ -90,10 +91,7 @@ int cmd_import(const std::vector<std::string>& arguments) {
     line.positional("what", -1);
     const auto values = line.parse(arguments);
     if (!values) return exit_ok;
-    if (values->count("list")) {
-        list_kinds_of_import();
-        return exit_ok;
-    }
+    if (values->count("list")) return list_kinds_of_import();
     const std::vector<std::string> what = all_of(*values, "what");
     if (what.size() < 2) {
         throw ScenarioError("expected a kind and at least one file", "railyard import --list");

@@ -7,6 +7,7 @@
 #include "tools/cli/options.h"
 #include "tools/cli/terminal.h"
 #include "tools/cli/terminal_observer.h"
+#include "tools/cli/window_text.h"
 #include "tools/language/scenario_files.h"
 #include "tools/program/output_file.h"
 #include "tools/study/trials.h"
@@ -66,11 +67,7 @@ std::optional<TraceArguments> parse_trace(const std::vector<std::string>& argume
 
 // The length of what was traced.
 Duration trace_one_replica(PerfettoTrace& trace, const Scenario& s, std::int64_t replica) {
-    if (replica < 0 || replica >= s.replicas) {
-        throw ScenarioError(
-            fmt::format("--replica: expected one from 0 to {}, found {}", s.replicas - 1, replica),
-            "run.replicas says how many there are");
-    }
+    check_replica(replica, s.replicas);
     if (s.world) {
         const ReplicaResult result = run_replica(s, replica, true);
         const std::size_t left_out = trace_world(trace, s, result);
@@ -89,12 +86,7 @@ Duration trace_one_replica(PerfettoTrace& trace, const Scenario& s, std::int64_t
 }
 
 Duration trace_windows(PerfettoTrace& trace, const Scenario& s) {
-    const std::vector<NetworkWindow> networks = packet_windows(s);
-    if (networks.empty()) {
-        throw ScenarioError(
-            fmt::format("{}: window: nothing is sent by a job of {} node", s.file, s.job.nodes),
-            "more nodes, or [[window.traffic]] of another kind");
-    }
+    const std::vector<NetworkWindow> networks = windows_of(s);
     StandaloneCatalogue own = s.open_catalogue();
     Picoseconds longest{};
     for (const NetworkWindow& window : networks) {

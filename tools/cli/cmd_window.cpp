@@ -61,17 +61,6 @@ void print_new_warnings(const std::vector<Diagnostic>& warnings, std::set<std::s
     }
 }
 
-// The windows of a scenario that sends something.
-std::vector<NetworkWindow> windows_of(const Scenario& s) {
-    std::vector<NetworkWindow> networks = packet_windows(s);
-    if (networks.empty()) {
-        throw ScenarioError(
-            fmt::format("{}: window: nothing is sent by a job of {} node", s.file, s.job.nodes),
-            "more nodes, or [[window.traffic]] of another kind");
-    }
-    return networks;
-}
-
 int run_single(const std::string& path, const std::vector<std::string>& settings, bool json) {
     Loaded loaded(path, settings);
     const Scenario& s = loaded.scenario;

@@ -94,6 +94,13 @@ std::int64_t count_option(const po::variables_map& values, const char* option, s
     throw ScenarioError(fmt::format("--{}: expected {} or more, found {}", option, least, n));
 }
 
+void check_replica(std::int64_t replica, std::int64_t replicas) {
+    if (replica >= 0 && replica < replicas) return;
+    throw ScenarioError(
+        fmt::format("--replica: expected one from 0 to {}, found {}", replicas - 1, replica),
+        "run.replicas says how many there are");
+}
+
 unsigned threads_of(const po::variables_map& values) {
     constexpr std::int64_t threads_max = 1024;
     return static_cast<unsigned>(std::min(count_option(values, "jobs", 1), threads_max));

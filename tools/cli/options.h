@@ -94,6 +94,8 @@ std::vector<std::string> all_settings_of(const po::variables_map& values);
 std::string only_scenario(const po::variables_map& values, const std::string& verb);
 // An option that counts something. Throws ScenarioError when it is less than `least`.
 std::int64_t count_option(const po::variables_map& values, const char* option, std::int64_t least);
+// Throws ScenarioError when --replica is none of so many.
+void check_replica(std::int64_t replica, std::int64_t replicas);
 // What --jobs says, at most 1,024.
 unsigned threads_of(const po::variables_map& values);
 // The name of a file to write; empty: the option was not given. Throws ScenarioError for an empty name.

@@ -259,6 +259,14 @@ std::size_t first_open(const WindowResult& r) {
 
 }  // namespace
 
+std::vector<NetworkWindow> windows_of(const Scenario& s) {
+    std::vector<NetworkWindow> networks = packet_windows(s);
+    if (!networks.empty()) return networks;
+    throw ScenarioError(
+        fmt::format("{}: window: nothing is sent by a job of {} node", s.file, s.job.nodes),
+        "more nodes, or [[window.traffic]] of another kind");
+}
+
 Json window_json(const Scenario& s, const NetworkWindow& window, const WindowResult& r) {
     Json overflowing = Json::object();
     for (const auto& [name, packets] : overflows(window.network->topology, r)) {
@@ -408,21 +416,9 @@ std::optional<double> capital_of(const Scenario& s) {
 }
 
 Table arms_table() {
-    return Table({{"arm"},
-                  {"traffic"},
-                  ">last",
-                  ">FCT mean",
-                  ">p99",
-                  ">goodput",
-                  ">failed",
-                  ">paused (all)",
-                  ">pauses",
-                  ">longest queue",
-                  ">lost",
-                  ">sent again",
-                  ">timeouts",
-                  ">still after",
-                  ">capital"});
+    return Table({"arm", "traffic", ">last", ">FCT mean", ">p99", ">goodput", ">failed",
+                  ">paused (all)", ">pauses", ">longest queue", ">lost", ">sent again", ">timeouts",
+                  ">still after", ">capital"});
 }
 
 std::vector<std::vector<std::string>> arm_rows(const std::string& arm, const Scenario& s,

@@ -11,6 +11,9 @@
 
 namespace railyard {
 
+// The windows of a scenario. Throws ScenarioError when it sends nothing.
+std::vector<NetworkWindow> windows_of(const Scenario& s);
+
 Json window_json(const Scenario& s, const NetworkWindow& window, const WindowResult& r);
 void print_window(const Scenario& s, const NetworkWindow& window, const WindowResult& r);
 
