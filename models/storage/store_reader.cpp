@@ -302,6 +302,7 @@ StoreSetup StoreReader::build(const std::vector<ClusterNetwork>& networks) {
     storage_.finish();
     if (!storage_.ok()) return store;
     store.limits = store.system->limits({});
+    if (on_site()) store.servers = servers_;
     if (store.failures && !store.limits.over_network) {
         storage_.error("failures",
                        "the parts of this store are parts of the nodes: [failures] has them");

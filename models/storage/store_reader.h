@@ -23,7 +23,8 @@ struct StoreSetup {
     std::shared_ptr<const StorageSystem> system;
     StoreSupply supply;
     StoreLimits limits;
-    Bytes capacity;                            // 0: not known
+    std::int64_t servers = 0;  // on the premises; 0: a cloud's, or parts of the nodes
+    Bytes capacity;            // 0: not known
     std::optional<StoreFailureSpec> failures;  // of its parts; none: nothing breaks
 };
 

@@ -1,0 +1,81 @@
+// What a scenario's cluster is bought and kept for, line by line.
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "models/campaign/campaign.h"
+#include "tests/scenario_text.h"
+
+using namespace railyard;
+
+namespace {
+
+const std::string priced_nodes = cluster_text(2, "1 day") + R"(
+[job]
+step.time = "1 s"
+checkpoint.mode = "none"
+[cost]
+)";
+
+// What is bought under this name; 0: nothing.
+double quantity_of(const std::vector<CostLine>& lines, std::string_view what) {
+    double sum = 0;
+    for (const CostLine& line : lines) sum += line.what == what ? line.quantity : 0;
+    return sum;
+}
+
+double paid_a_year(const Scenario& s) {
+    CampaignUse nothing;
+    nothing.years = 1;
+    nothing.used.assign(s.cost->plan.used.size(), 0);
+    return yearly_cost(s.cost->plan, typical_prices(s.cost->plan.prices), nothing).total();
+}
+
+bool warned_of(const Scenario& s, std::string_view path) {
+    for (const Diagnostic& warning : s.warnings) {
+        if (warning.path.starts_with(path)) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+TEST_CASE("a quote of rent is what owning is compared with") {
+    for (const char* of : {"gpu_hour_rental", "gpu_hour_h100_rental"}) {
+        CAPTURE(of);
+        const std::string quoted = fmt::format("[[quote]]\nname = \"q\"\nof = \"{}\"\n", of);
+        const Scenario s = scenario(priced_nodes + quoted + "price = \"2 USD\"\n");
+        REQUIRE(s.cost->plan.rental);
+        const Price& rent = s.cost->plan.prices[*s.cost->plan.rental];
+        CHECK(rent.typical == 2);
+        CHECK(rent.origin == "quote q");
+        CHECK_FALSE(warned_of(s, "quote"));
+        CHECK(paid_a_year(s) == doctest::Approx(paid_a_year(scenario(priced_nodes))));
+        // So many GPU-hours are used: 16 for half of a year are beyond the step.
+        const Scenario many =
+            scenario(priced_nodes + quoted +
+                         "price = \"2 USD\"\n[[quote.step]]\nfrom = 70_080\nprice = \"1 USD\"\n",
+                     {"cost.utilisation=0.5"});
+        CHECK(many.cost->plan.prices[*many.cost->plan.rental].typical == 1);
+    }
+}
+
+TEST_CASE("an object store on the premises is bought and draws power") {
+    const std::string store = "[object_store]\nsystem = \"object\"\nservers = 20\n";
+    const Scenario without = scenario(priced_nodes);
+    const Scenario with = scenario(priced_nodes + store);
+    const double usable = static_cast<double>(with.stores.at(1).capacity.count()) * 1e-12;
+    REQUIRE(usable > 0);
+    CHECK(quantity_of(with.cost->plan.capital, "object storage") == doctest::Approx(usable));
+    CHECK(with.power.storage.value > without.power.storage.value);
+    CHECK(with.cost->idle_kwh_per_year > without.cost->idle_kwh_per_year);
+    const Scenario priced =
+        scenario(priced_nodes + store, {"cost.price.object_per_server=30 kUSD"});
+    CHECK(quantity_of(priced.cost->plan.capital, "object storage") == 0);
+    CHECK(quantity_of(priced.cost->plan.capital, "object storage servers") == 20);
+    // A cloud's is nobody's to buy.
+    const Scenario cloud = scenario(priced_nodes + "[object_store]\nsystem = \"s3\"\n");
+    CHECK(cloud.cost->plan.capital.size() == without.cost->plan.capital.size());
+    CHECK(cloud.power.storage.value == without.power.storage.value);
+}
