@@ -207,7 +207,8 @@ void CostLines::buy_store(const StoreSetup& store, const std::string& section) {
     const auto managed = book_.given(store.name + "_per_tb_year", "USD/TB/year");
     if (!per_tb && !per_server && !managed && usable_tb > 0 &&
         catalogue_.has("storage", store.name, "price_ref")) {
-        per_tb = book_.price(catalogue_.text("storage", store.name, "price_ref"));
+        per_tb = book_.price(store.disks ? "storage_hdd_per_tb"
+                                         : catalogue_.text("storage", store.name, "price_ref"));
     }
     const bool alone = section == "storage" || store.name != s_.stores[shared_store].name;
     const std::string name = store.name + (alone ? " storage" : " object store");

@@ -12,6 +12,7 @@ namespace railyard {
 namespace {
 
 const std::vector<std::string> drive_names = {"nvme", "hdd"};
+constexpr int hard_disks = 1;  // among them
 
 const StorageKind* kind_named(const std::string& name) {
     return find_named(storage_kinds(), name);
@@ -303,6 +304,7 @@ StoreSetup StoreReader::build(const std::vector<ClusterNetwork>& networks) {
     if (!storage_.ok()) return store;
     store.limits = store.system->limits({});
     if (on_site()) store.servers = servers_;
+    store.disks = built.drives.count > 0 && drive_ == hard_disks;
     if (store.failures && !store.limits.over_network) {
         storage_.error("failures",
                        "the parts of this store are parts of the nodes: [failures] has them");

@@ -24,6 +24,7 @@ struct StoreSetup {
     StoreSupply supply;
     StoreLimits limits;
     std::int64_t servers = 0;  // on the premises; 0: a cloud's, or parts of the nodes
+    bool disks = false;        // its drives are hard disks
     Bytes capacity;            // 0: not known
     std::optional<StoreFailureSpec> failures;  // of its parts; none: nothing breaks
 };

@@ -79,3 +79,19 @@ TEST_CASE("an object store on the premises is bought and draws power") {
     CHECK(cloud.cost->plan.capital.size() == without.cost->plan.capital.size());
     CHECK(cloud.power.storage.value == without.power.storage.value);
 }
+
+TEST_CASE("usable TB on hard disks cost what disks do") {
+    const std::string store = "[storage]\nsystem = \"lustre\"\nservers = 4\n";
+    const auto price_of = [&](std::vector<std::string> settings) {
+        const Scenario s = scenario(priced_nodes + store, std::move(settings));
+        for (const CostLine& line : s.cost->plan.capital) {
+            if (line.what == "lustre storage") return s.cost->plan.prices[line.price];
+        }
+        return Price{};
+    };
+    CHECK(price_of({}).name == "lustre_per_usable_tb");
+    CHECK(price_of({"storage.drive=hdd"}).name == "storage_hdd_per_tb");
+    CHECK(price_of({"storage.drive=hdd"}).typical < price_of({}).typical);
+    CHECK(price_of({"storage.drive=hdd", "cost.price.lustre_per_usable_tb=99 USD/TB"}).typical ==
+          99);
+}
