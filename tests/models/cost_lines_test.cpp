@@ -95,3 +95,15 @@ TEST_CASE("usable TB on hard disks cost what disks do") {
     CHECK(price_of({"storage.drive=hdd", "cost.price.lustre_per_usable_tb=99 USD/TB"}).typical ==
           99);
 }
+
+TEST_CASE("a node with other GPUs is rented the kW that the power model rates it for") {
+    const std::vector<std::string> four = {"cluster.gpus_per_node=4",
+                                           "cost.price.dgx_h100_4_gpus=150 kUSD"};
+    const Scenario whole = scenario(priced_nodes);
+    const Scenario half = scenario(priced_nodes, four);
+    REQUIRE(half.power.node.rated < whole.power.node.rated);
+    const double fewer = quantity_of(whole.cost->plan.yearly, "colocation") -
+                         quantity_of(half.cost->plan.yearly, "colocation");
+    const double rated = 2 * (whole.power.node.rated.value - half.power.node.rated.value);
+    CHECK(fewer == doctest::Approx(12 * rated * 1e-3).epsilon(0.02));  // and a switch's ports
+}
