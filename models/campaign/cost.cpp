@@ -64,6 +64,7 @@ class CostLines {
     void keep_people();
     void buy_nodes(const NodeOrder& order, std::int64_t nodes_per_rack);
     void buy_network(const NetworkBill& bill);
+    void buy_plumbing(const BillOfMaterials& bill);
     void buy_long_cables(const CableOrder& cable, const std::string& what,
                          const CablePrices& prices);
     void buy_stores();
@@ -193,6 +194,13 @@ void CostLines::buy_network(const NetworkBill& bill) {
     }
 }
 
+// Pipes, manifolds and the units that move the heat to the building's water.
+void CostLines::buy_plumbing(const BillOfMaterials& bill) {
+    if (s_.power.cooling.kind != CoolingKind::direct_liquid) return;
+    add(plan_.capital, "plumbing of the liquid", rated_node_watts(bill, catalogue_) * 1e-3, "kW",
+        book_.price("plumbing_cdu_per_kw"));
+}
+
 void CostLines::buy_stores() {
     buy_store(s_.stores[shared_store], "storage");
     if (s_.stores.size() <= object_store_index) return;
@@ -232,6 +240,7 @@ void CostLines::buy_store(const StoreSetup& store, const std::string& section) {
 
 void CostLines::buy(const BillOfMaterials& bill, std::int64_t nodes_per_rack) {
     for (const NodeOrder& order : bill.nodes) buy_nodes(order, nodes_per_rack);
+    buy_plumbing(bill);
     for (const NetworkBill& network : bill.networks) buy_network(network);
     of_tenants([&] { buy_stores(); });
     add(plan_.capital, "spare parts", 1, "of the hardware", book_.price("spare_parts"), true);

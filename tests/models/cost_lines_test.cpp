@@ -107,3 +107,12 @@ TEST_CASE("a node with other GPUs is rented the kW that the power model rates it
     const double rated = 2 * (whole.power.node.rated.value - half.power.node.rated.value);
     CHECK(fewer == doctest::Approx(12 * rated * 1e-3).epsilon(0.02));  // and a switch's ports
 }
+
+TEST_CASE("cold plates have plumbing for what the nodes are rated for") {
+    const auto kilowatts = [](const char* cooling) {
+        const Scenario s = scenario(priced_nodes, {fmt::format("facility.cooling={}", cooling)});
+        return quantity_of(s.cost->plan.capital, "plumbing of the liquid");
+    };
+    CHECK(kilowatts("direct_liquid") == doctest::Approx(2 * 10.2));
+    CHECK(kilowatts("air") == 0);
+}
