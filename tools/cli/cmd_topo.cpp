@@ -49,7 +49,7 @@ void print_materials(const ClusterNetwork& network, const Materials& m) {
     fmt::print("{}{}", switches_text(m.switches), cables.text());
     if (m.half_of_nics_bytes_per_s > 0) {
         const double bisection = bisection_bytes_per_s(network.topology);
-        fmt::print("  bisection {} per direction, {:.3g} % of what half of the NICs send\n\n",
+        fmt::print("  bisection {} per direction, {:.3g} % of what half of the nodes send\n\n",
                    to_text(Bandwidth::bits_per_second(8) * bisection),
                    100 * bisection / m.half_of_nics_bytes_per_s);
     } else {
