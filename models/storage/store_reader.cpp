@@ -317,6 +317,11 @@ StoreSetup StoreReader::build(const std::vector<ClusterNetwork>& networks) {
     return store;
 }
 
+std::int64_t StoreReader::servers() const {
+    if (on_site()) return servers_;
+    return kind_->place == StorePlace::cloud && converged_ ? 1 : 0;
+}
+
 bool StoreReader::on_site() const {
     return kind_->place == StorePlace::servers;
 }

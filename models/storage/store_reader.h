@@ -45,8 +45,9 @@ class StoreReader {
                 const std::string& node_name, std::int64_t nodes);
 
     bool present() const { return role_ == StoreRole::shared || storage_.present(); }
-    // That stand on a network; of a cloud's store and of the nodes' own drives one stands for all.
-    std::int64_t servers() const { return servers_; }
+    // That stand on a network: none where the nodes themselves are the store; the way out to a cloud's, where
+    // its bytes share the compute network, is one.
+    std::int64_t servers() const;
     bool on_site() const;
     std::int64_t nics_per_server() const { return nics_per_server_; }
     bool converged() const { return converged_; }  // on the compute network

@@ -116,3 +116,21 @@ TEST_CASE("cold plates have plumbing for what the nodes are rated for") {
     CHECK(kilowatts("direct_liquid") == doctest::Approx(2 * 10.2));
     CHECK(kilowatts("air") == 0);
 }
+
+TEST_CASE("a store that is no servers has none on the networks") {
+    const auto on_networks = [](const char* system, std::vector<std::string> more) {
+        more.push_back(fmt::format("storage.system={}", system));
+        const Scenario s = scenario(priced_nodes, std::move(more));
+        std::int64_t most = 0;
+        for (const ClusterNetwork& network : s.networks) {
+            most = std::max(most, network.topology.spec().servers);
+        }
+        return most;
+    };
+    for (const char* system : {"s3", "local_nvme_raid0", "host_memory", "peer_memory"}) {
+        CAPTURE(system);
+        CHECK(on_networks(system, {"storage.servers=8"}) == 0);
+    }
+    CHECK(on_networks("weka", {"storage.servers=8"}) == 8);
+    CHECK(on_networks("s3", {"storage.network=compute"}) == 1);  // the way out
+}
