@@ -247,6 +247,7 @@ NetworkContext ScenarioReader::network_context(const StoreReader& store) const {
     context.storage_servers = store.servers();
     context.nics_per_server = store.nics_per_server();
     context.converged = s_.converged;
+    context.for_want = store.converged_for_want();
     context.storage_class = store.traffic_class();
     context.build = changes_.build_networks || top_.has("cost");  // every cable is paid for
     context.build_compute = s_.fidelity != Fidelity::analytic;

@@ -102,7 +102,14 @@ void StoreReader::read_network() {
     storage_.choose("network", network, storage_networks,
                     "own: [fabric.storage], apart from the compute network; compute: the servers "
                     "stand on [fabric.compute] and share its links");
-    converged_ = network == 1;
+    converged_asked_ = network == 1;
+    converged_ = converged_asked_ || (node_.storage_nics == 0 && kind_->place != StorePlace::nodes);
+    if (converged_for_want()) {
+        warn_of_keys(storage_, {"network"},
+                     fmt::format("has no effect: {} has no NICs for storage, and its traffic "
+                                 "takes the compute network",
+                                 node_name_));
+    }
     int traffic_class = 0;
     storage_.choose(
         "traffic_class", traffic_class, storage_traffic_classes,

@@ -51,6 +51,8 @@ class StoreReader {
     bool on_site() const;
     std::int64_t nics_per_server() const { return nics_per_server_; }
     bool converged() const { return converged_; }  // on the compute network
+    // It is there because nodes have no NICs for storage, and nobody has asked for it.
+    bool converged_for_want() const { return converged_ && !converged_asked_; }
     bool fair_by_job() const { return fair_by_job_; }
     // The bandwidth from a node's GPU memory to the store's NICs; not set: never the limit.
     std::optional<Bandwidth> gpu_path();
@@ -87,6 +89,7 @@ class StoreReader {
     std::int64_t servers_ = 1;
     std::int64_t nics_per_server_ = 1;
     bool converged_ = false;
+    bool converged_asked_ = false;
     bool fair_by_job_ = false;
     std::optional<bool> gpudirect_;
     StorageClass traffic_class_;

@@ -134,3 +134,15 @@ TEST_CASE("a store that is no servers has none on the networks") {
     CHECK(on_networks("weka", {"storage.servers=8"}) == 8);
     CHECK(on_networks("s3", {"storage.network=compute"}) == 1);  // the way out
 }
+
+TEST_CASE("where nodes have no NICs for storage, the servers are on the compute network") {
+    const std::vector<std::string> amd = {"cluster.node=mi300x_8", "storage.servers=3"};
+    const Scenario s = scenario(priced_nodes, amd);
+    REQUIRE(s.node.storage_nics == 0);
+    CHECK(s.converged);
+    CHECK(s.networks[0].topology.spec().servers == 3);
+    CHECK(scenario(priced_nodes, {"storage.servers=3"}).networks[0].topology.spec().servers == 0);
+    std::vector<std::string> own = amd;
+    own.emplace_back("storage.network=own");
+    CHECK(warned_of(scenario(priced_nodes, own), "storage.network"));
+}

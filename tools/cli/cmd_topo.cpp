@@ -57,6 +57,14 @@ void print_materials(const ClusterNetwork& network, const Materials& m) {
     }
 }
 
+// Where nodes have no NICs for storage alone.
+void print_shared_nics(const Scenario& s) {
+    const std::int64_t servers = s.networks[0].topology.spec().servers;
+    if (s.node.storage_nics > 0 || servers == 0) return;
+    fmt::print("{} of the store on the compute network: {} has no NICs for storage\n\n",
+               counted(static_cast<std::size_t>(servers), "server"), s.node.name);
+}
+
 Json switches_json(const std::vector<SwitchOrder>& orders) {
     Json switches = Json::array();
     for (const SwitchOrder& s : orders) {
@@ -162,6 +170,7 @@ int cmd_topo(const std::vector<std::string>& arguments) {
         if (network.name != drawn) continue;
         draw(network, fmt::format("{}: {} network", s.title, network.name), *values, inputs);
     }
+    if (!values->count("json")) print_shared_nics(s);
     print_rest(s, materials, networks, values->count("json") > 0);
     print_warnings(unread_overrides(s));
     return exit_ok;
