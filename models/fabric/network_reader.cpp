@@ -113,7 +113,7 @@ class NetworkReader {
     void check_switches(Section& section, const ClusterNetwork& network);
     void read_switches(Section& section, ClusterNetwork& network);
     void read_planes(Section& section, TopologySpec& s) const;
-    static void read_sites(Section& network, TopologySpec& s);
+    void read_sites(Section& network, TopologySpec& s);
     static void read_shape(Section& section, TopologySpec& s);
     void read_cables(Section& section, ClusterNetwork& network);
     std::optional<Optics> read_optics_of(Section& section, const char* key, const std::string& name,
