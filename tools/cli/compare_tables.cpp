@@ -7,6 +7,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "tools/cli/cost_report.h"
 #include "tools/cli/metric_text.h"
 #include "tools/cli/terminal.h"
 #include "tools/cli/verdict_table.h"
@@ -347,7 +348,8 @@ void print_comparison(const Comparison& c) {
                std::ranges::find(headline, m.name) != headline.end();
     });
     print_ledger(c);
-    print_metrics(c, ArmTable(c, "cost, typical prices", "middle 95 %: prices and failures"),
+    const std::string middle = middle_of_money(c.arms[0].scenario.replicas);
+    print_metrics(c, ArmTable(c, "cost, typical prices", middle.c_str()),
                   [](const MetricSummary& m) { return unit_of(m.name).starts_with("USD"); });
     const bool priced = std::ranges::any_of(
         c.arms, [](const ComparedArm& arm) { return arm.scenario.cost.has_value(); });
