@@ -146,3 +146,12 @@ TEST_CASE("where nodes have no NICs for storage, the servers are on the compute 
     own.emplace_back("storage.network=own");
     CHECK(warned_of(scenario(priced_nodes, own), "storage.network"));
 }
+
+TEST_CASE("what is written on a switch is no estimate") {
+    const Scenario s = scenario(priced_nodes);
+    REQUIRE(s.networks.back().topology.vertex_count() > 0);
+    for (const Estimate& estimate : s.estimates) {
+        CAPTURE(estimate.path);
+        CHECK_FALSE(estimate.path.ends_with(".port_bandwidth"));
+    }
+}
