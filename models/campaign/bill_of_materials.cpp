@@ -1,6 +1,7 @@
 #include "models/campaign/bill_of_materials.h"
 
 #include "models/campaign/power.h"
+#include "models/campaign/power_reader.h"
 #include "models/campaign/world.h"
 
 namespace railyard {
@@ -31,17 +32,21 @@ BillOfMaterials bill_of_materials(const Scenario& s, Catalogue& catalogue) {
     return bill;
 }
 
-double rated_watts(const BillOfMaterials& bill, Catalogue& catalogue) {
+double rated_node_watts(const BillOfMaterials& bill, Catalogue& catalogue) {
     double watts = 0;
-    const auto add = [&](std::int64_t count, Watts each) { watts += real(count) * each.value; };
     for (const NodeOrder& order : bill.nodes) {
-        const std::string& name = order.node->name;
-        if (catalogue.has("node", name, "max_power"))
-            add(order.count, catalogue.power("node", name, "max_power"));
+        const NodePower plug = read_node_power(catalogue, node_power_spec(*order.node), 0);
+        watts += real(order.count) * plug.rated.value;
     }
+    return watts;
+}
+
+double rated_watts(const BillOfMaterials& bill, Catalogue& catalogue) {
+    double watts = rated_node_watts(bill, catalogue);
     for (const NetworkBill& network : bill.networks) {
-        for (const SwitchOrder& order : network.materials.switches)
-            add(order.count, switch_power(order.model, catalogue).most);
+        for (const SwitchOrder& order : network.materials.switches) {
+            watts += real(order.count) * switch_power(order.model, catalogue).most.value;
+        }
     }
     return watts;
 }

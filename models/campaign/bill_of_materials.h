@@ -28,8 +28,9 @@ struct BillOfMaterials {
 // The scenario must outlive the bill.
 BillOfMaterials bill_of_materials(const Scenario& scenario, Catalogue& catalogue);
 
-// What the data centre must be able to deliver to nodes and switches, in W; nothing for nodes without a
-// rating.
+// What the data centre must be able to deliver to nodes, in W, by the ratings that the power model has.
+double rated_node_watts(const BillOfMaterials& bill, Catalogue& catalogue);
+// To nodes and switches.
 double rated_watts(const BillOfMaterials& bill, Catalogue& catalogue);
 
 }  // namespace railyard

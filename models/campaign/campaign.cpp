@@ -202,6 +202,7 @@ void add_data_metrics(const Scenario& s, const ReplicaResult& r, double steps, M
     out.add("data_utilisation", s.data->flow.utilisation);
     out.add("data_fetched", fetched);
     out.add("data_egress_cost", fetched * s.data->egress_usd_per_byte);
+    out.add("data_requests_cost", fetched * s.data->requests_usd_per_byte);
 }
 
 MetricList metrics_of(const Scenario& s, const StepTime& step, const ReplicaResult& r) {

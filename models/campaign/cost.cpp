@@ -63,9 +63,11 @@ class CostLines {
     void keep_people();
     void buy_nodes(const NodeOrder& order, std::int64_t nodes_per_rack);
     void buy_network(const NetworkBill& bill);
+    void buy_plumbing(const BillOfMaterials& bill);
     void buy_long_cables(const CableOrder& cable, const std::string& what,
                          const CablePrices& prices);
-    void buy_storage();
+    void buy_stores();
+    void buy_store(const StoreSetup& store, const std::string& section);
     void add(std::vector<CostLine>& lines, std::string what, double quantity, const char* per,
              std::size_t price, bool of_hardware = false) {
         if (quantity > 0) lines.push_back({std::move(what), quantity, per, price, of_hardware});
@@ -190,21 +192,36 @@ void CostLines::buy_network(const NetworkBill& bill) {
     }
 }
 
-void CostLines::buy_storage() {
-    const StoreSetup& store = s_.stores[shared_store];
+// Pipes, manifolds and the units that move the heat to the building's water.
+void CostLines::buy_plumbing(const BillOfMaterials& bill) {
+    if (s_.power.cooling.kind != CoolingKind::direct_liquid) return;
+    add(plan_.capital, "plumbing of the liquid", rated_node_watts(bill, catalogue_) * 1e-3, "kW",
+        book_.price("plumbing_cdu_per_kw"));
+}
+
+void CostLines::buy_stores() {
+    buy_store(s_.stores[shared_store], "storage");
+    if (s_.stores.size() <= object_store_index) return;
+    const StoreSetup& objects = s_.stores[object_store_index];
+    if (objects.servers > 0) buy_store(objects, "object_store");
+}
+
+void CostLines::buy_store(const StoreSetup& store, const std::string& section) {
     const double usable_tb = real(store.capacity.count()) * 1e-12;
     auto per_tb = book_.given(store.name + "_per_usable_tb", "USD/TB");
     const auto per_server = book_.given(store.name + "_per_server", "USD");
     const auto managed = book_.given(store.name + "_per_tb_year", "USD/TB/year");
     if (!per_tb && !per_server && !managed && usable_tb > 0 &&
         catalogue_.has("storage", store.name, "price_ref")) {
-        per_tb = book_.price(catalogue_.text("storage", store.name, "price_ref"));
+        per_tb = book_.price(store.disks ? "storage_hdd_per_tb"
+                                         : catalogue_.text("storage", store.name, "price_ref"));
     }
-    const std::string name = store.name + " storage";
+    const bool alone = section == "storage" || store.name != s_.stores[shared_store].name;
+    const std::string name = store.name + (alone ? " storage" : " object store");
     if ((per_tb || managed) && usable_tb <= 0) {
         cost_.error("price",
                     fmt::format("a price per TB, and the capacity of {} is not known", name),
-                    fmt::format("give storage.drive_capacity, or {}",
+                    fmt::format("give {}.drive_capacity, or {}", section,
                                 cost_.path("price." + store.name + "_per_server")));
     }
     if (per_tb) add(plan_.capital, name, usable_tb, "usable TB", *per_tb);
@@ -214,13 +231,16 @@ void CostLines::buy_storage() {
     }
     if (managed) add(plan_.yearly, name + ", managed", usable_tb, "usable TB", *managed);
     const bool by_use = store.system && store.system->prices().any();
-    if (!per_tb && !per_server && !managed && !by_use) plan_.left_out.emplace_back("storage");
+    if (!per_tb && !per_server && !managed && !by_use) {
+        plan_.left_out.emplace_back(section == "storage" ? "storage" : "the object store");
+    }
 }
 
 void CostLines::buy(const BillOfMaterials& bill, std::int64_t nodes_per_rack) {
     for (const NodeOrder& order : bill.nodes) buy_nodes(order, nodes_per_rack);
+    buy_plumbing(bill);
     for (const NetworkBill& network : bill.networks) buy_network(network);
-    of_tenants([&] { buy_storage(); });
+    of_tenants([&] { buy_stores(); });
     add(plan_.capital, "spare parts", 1, "of the hardware", book_.price("spare_parts"), true);
 }
 
@@ -282,7 +302,7 @@ void CostLines::rent(const BillOfMaterials& bill, const Tenancy& tenancy) {
     }
     add(plan_.yearly, reserves ? "reserved GPUs" : "GPUs on demand", gpus * hours_per_year * share,
         "GPU-hour", *price);
-    buy_storage();
+    buy_stores();
     if (std::ranges::any_of(plan_.capital, [](const CostLine& l) { return l.quantity > 0; })) {
         add(plan_.yearly, "support", 1, "of the hardware", book_.price("support_fraction_per_year"),
             true);

@@ -41,7 +41,8 @@ UsedLine line_of(SparePart part) {
 double paid_by_use(std::span<const Metric> metrics) {
     return value_of(metrics, "object_store_requests_cost") +
            value_of(metrics, "object_store_egress_cost") +
-           value_of(metrics, "object_store_kept_cost") + value_of(metrics, "data_egress_cost");
+           value_of(metrics, "object_store_kept_cost") + value_of(metrics, "data_egress_cost") +
+           value_of(metrics, "data_requests_cost");
 }
 
 // All but the energy, which is a metric already.

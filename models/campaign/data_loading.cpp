@@ -17,6 +17,11 @@ DataSupply supply_of_data(const StoreLimits& limits) {
     return supply;
 }
 
+DataPrices prices_of_data(const StorePrices& prices) {
+    return {prices.per_egress_byte, prices.per_read_request,
+            static_cast<double>(prices.read_part.count())};
+}
+
 DataContext context_of(const Scenario& s) {
     DataContext context;
     context.node = s.node.name;
@@ -59,12 +64,12 @@ void join_data(Section& job, Catalogue& catalogue, const LossCauses& without, Sc
         const StoreSetup& shared = s.stores[shared_store];
         context.store = supply_of_data(shared.limits);
         if (shared.system) {
-            context.store_egress_usd_per_byte = shared.system->prices().per_egress_byte;
+            context.store_prices = prices_of_data(shared.system->prices());
         }
         if (s.stores.size() > object_store_index) {
             const StoreSetup& objects = s.stores[object_store_index];
             context.objects = supply_of_data(objects.limits);
-            context.egress_usd_per_byte = objects.system->prices().per_egress_byte;
+            context.object_prices = prices_of_data(objects.system->prices());
         }
     }
     s.data = read_data(job, catalogue, context);

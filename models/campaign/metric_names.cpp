@@ -137,6 +137,7 @@ const std::vector<MetricName> known_metrics = {
      Better::higher, true},
     {"data_fetched", "B", "read from beyond the nodes"},
     {"data_egress_cost", "USD", "bytes of data that leave the store they are read from"},
+    {"data_requests_cost", "USD", "requests for data to stores that are paid by use"},
     {"repair_visits", "1", "nodes that went to repair"},
     {"gpus_replaced", "1", "GPUs replaced in them"},
     {"nics_replaced", "1", "NICs replaced in them"},

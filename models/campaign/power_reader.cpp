@@ -90,7 +90,7 @@ std::vector<PartFault> PowerReader::slowed_parts(const HeatState& heat, const st
     return out;
 }
 
-void PowerReader::read_network_and_storage(std::int64_t storage_servers) {
+void PowerReader::read_network_and_storage() {
     if (!top_.ok() || top_.describing()) return;
     Catalogue& c = p_.given ? catalogue_ : aside_.catalogue;
     bool built = false;
@@ -107,13 +107,15 @@ void PowerReader::read_network_and_storage(std::int64_t storage_servers) {
         p_.network.value += watts;
         p_.network_design.value += watts;
     }
-    if (storage_servers == 0 || s_.stores.empty() || !s_.stores[0].system) return;
-    const double terabytes = real(s_.stores[0].system->capacity().raw.count()) * 1e-12;
-    // A server whose power is not known draws what a known vendor's appliance draws.
-    p_.storage.value =
-        terabytes > 0
-            ? terabytes * c.power("power_constants", "", "storage_power_per_tb").value
-            : real(storage_servers) * c.power("storage", "ddn_ai400x2t", "max_power").value;
+    for (const StoreSetup& store : s_.stores) {
+        if (store.servers == 0 || !store.system) continue;
+        const double terabytes = real(store.system->capacity().raw.count()) * 1e-12;
+        // A server whose power is not known draws what a known vendor's appliance draws.
+        p_.storage.value +=
+            terabytes > 0
+                ? terabytes * c.power("power_constants", "", "storage_power_per_tb").value
+                : real(store.servers) * c.power("storage", "ddn_ai400x2t", "max_power").value;
+    }
 }
 
 void PowerReader::check_breaker() {

@@ -24,7 +24,7 @@ class PowerReader {
                 Scenario& scenario);
 
     // Once networks and stores are known, and before any step: what they draw is part of the site's budget.
-    void read_network_and_storage(std::int64_t storage_servers);
+    void read_network_and_storage();
     // How long a given step takes, all of it computing, under the power cap; and what heat then adds.
     Duration slowed(Duration computing) const;
     Duration throttled_time(const StepTime& step);

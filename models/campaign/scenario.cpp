@@ -224,7 +224,7 @@ void ScenarioReader::read_networks_and_stores() {
     s_.gpu_path = store.gpu_path();
     StoreReader object(StoreRole::object, top_, *catalogue_, s_.node, node_name_, s_.nodes.nodes);
     if (object.present()) s_.stores.push_back(object.build(s_.networks));
-    power_->read_network_and_storage(store.on_site() ? store.servers() : 0);
+    power_->read_network_and_storage();
     warn_of_late_strikes();
     if (s_.networks[0].kind_given) {
         // NICs of Ultra Ethernet and EFA start a message as RoCE's do.
@@ -246,6 +246,7 @@ NetworkContext ScenarioReader::network_context(const StoreReader& store) const {
     context.storage_servers = store.servers();
     context.nics_per_server = store.nics_per_server();
     context.converged = s_.converged;
+    context.for_want = store.converged_for_want();
     context.storage_class = store.traffic_class();
     context.build = changes_.build_networks || top_.has("cost");  // every cable is paid for
     context.build_compute = s_.fidelity != Fidelity::analytic;
@@ -289,7 +290,11 @@ void ScenarioReader::read_work() {
     }
     const bool objects = s_.world ? s_.world->uses_objects : uses_object_store(s_);
     if (!objects) {
-        warn_of_keys(top_, {"object_store"}, "has no effect: no job saves or reads there");
+        const bool bought =
+            s_.stores.size() > object_store_index && s_.stores[object_store_index].servers > 0;
+        warn_of_keys(top_, {"object_store"},
+                     bought ? "no job saves or reads there: it is bought, and draws power"
+                            : "has no effect: no job saves or reads there");
     }
     s_.neighbours = read_neighbours(top_, s_.stores[shared_store], s_.job.nodes, s_.fair_by_job);
     if (!s_.world || top_.describing()) read_maintenance(top_, s_.job.maintenance);

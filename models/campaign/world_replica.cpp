@@ -251,15 +251,17 @@ void add_work(const WorldScenario& world, const WorldJobs& jobs, const WorldRunR
     }
 }
 
-// Egress of the data of all steps that were done, kept or not.
+// Egress and requests of the data of all steps that were done, kept or not.
 void add_data_of_objects(const WorldScenario& world, const WorldJobs& jobs, const WorldRunResult& r,
                          MetricList& out) {
     const auto from_objects = [](const std::optional<DataLoading>& data) {
-        return data && (data->source == DataSource::object_store || data->egress_usd_per_byte > 0);
+        return data && (data->source == DataSource::object_store || data->egress_usd_per_byte > 0 ||
+                        data->requests_usd_per_byte > 0);
     };
     if (std::ranges::none_of(world.data, from_objects)) return;
     double fetched = 0;
     double cost = 0;
+    double requests = 0;
     for (std::size_t i = 0; i < jobs.jobs.size(); ++i) {
         const std::optional<DataLoading>& data = world.data[jobs.jobs[i].kind];
         if (!from_objects(data)) continue;
@@ -267,9 +269,11 @@ void add_data_of_objects(const WorldScenario& world, const WorldJobs& jobs, cons
         const double bytes = data->bytes_fetched(real(run.kept_steps + run.lost_steps));
         fetched += bytes;
         cost += bytes * data->egress_usd_per_byte;
+        requests += bytes * data->requests_usd_per_byte;
     }
     out.add("data_fetched", fetched);
     out.add("data_egress_cost", cost);
+    out.add("data_requests_cost", requests);
 }
 
 }  // namespace

@@ -112,7 +112,7 @@ class NetworkReader {
     void check_switches(Section& section, const ClusterNetwork& network);
     void read_switches(Section& section, ClusterNetwork& network);
     void read_planes(Section& section, TopologySpec& s) const;
-    static void read_sites(Section& network, TopologySpec& s);
+    void read_sites(Section& network, TopologySpec& s);
     static void read_shape(Section& section, TopologySpec& s);
     void read_cables(Section& section, ClusterNetwork& network);
     std::optional<Optics> read_optics_of(Section& section, const char* key, const std::string& name,
@@ -429,6 +429,7 @@ void NetworkReader::read_sites(Section& network, TopologySpec& s) {
         section.error(key, text, hint);
         s.sites = 1;
     };
+    if (context_.for_want && s.servers % s.sites != 0) s.servers = 0;
     if (s.kind == "custom" || s.kind == "single_switch") {
         refuse("count", fmt::format("topology = \"{}\" has one site", s.kind),
                "topology = \"fat_tree\"");
@@ -542,6 +543,8 @@ ClusterNetwork NetworkReader::read(const char* name, std::optional<int> kind, To
                      {.otherwise = "only with topology = \"custom\""});
     read_nic_bandwidth(section, network.name == "compute", spec.nic_bandwidth);
     network.spec = spec;
+    const bool custom = spec.kind == "custom" && network.name == "compute";
+    if (custom && context_.for_want) network.spec.servers = 0;  // the file may have none
     if (kind) read_planes(section, network.spec);
     read_switches(section, network);
     read_shape(section, network.spec);
@@ -672,7 +675,7 @@ std::vector<ClusterNetwork> read_networks(Section& top, Catalogue& catalogue,
     }
     if (fabric.has("storage") && (ports.storage_nics == 0 || context.converged)) {
         fabric.error("storage",
-                     context.converged
+                     context.converged && !context.for_want
                          ? std::string("there is none with storage.network = \"compute\"")
                          : fmt::format("{} has no NICs for a storage network", ports.node),
                      "without [fabric.storage], storage traffic uses the compute NICs");

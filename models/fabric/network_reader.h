@@ -59,6 +59,7 @@ struct NetworkContext {
     std::int64_t storage_servers = 0;
     std::int64_t nics_per_server = 0;
     bool converged = false;        // storage traffic runs over the compute network
+    bool for_want = false;         // for want of other NICs: a custom network need not have servers
     StorageClass storage_class{};  // and there in a traffic class of its own
     bool build = false;            // networks without a section too, by their defaults
     bool build_compute = false;    // that one at least

@@ -24,6 +24,28 @@ double per(double usd_paid, double amount) {
     return amount > 0 ? usd_paid / amount : infinite;
 }
 
+// Exact of a small x too, where a difference from 1 would have lost its digits (Kahan).
+double log_beyond_one(double x) {
+    const double sum = 1 + x;
+    return sum == 1 ? x : portable_log(sum) * (x / (sum - 1));
+}
+
+double exp_beyond_one(double x) {
+    const double power = portable_exp(x);
+    if (power == 1) return x;
+    return power - 1 == -1 ? -1 : (power - 1) * (x / portable_log(power));
+}
+
+// What of its worth money loses in so many years.
+double lost_in_years(const CostPlan& plan, double years) {
+    return -exp_beyond_one(-years * log_beyond_one(plan.discount));
+}
+
+// The years, of which each counts for as much as the end of it is worth.
+double worth_of_years(const CostPlan& plan, double years) {
+    return lost_in_years(plan, years) / plan.discount;
+}
+
 double squared_correlation(std::span<const double> a, std::span<const double> b) {
     const double r = correlation(a, b);
     return r * r;
@@ -80,7 +102,7 @@ Cents supported_sum(const CostPlan& plan, std::span<const double> prices) {
 }
 
 double worth_of_year(const CostPlan& plan, double year) {
-    return portable_exp(-year * portable_log(1 + plan.discount));
+    return portable_exp(-year * log_beyond_one(plan.discount));
 }
 
 double capital_a_year(const CostPlan& plan, double capital, std::optional<double> resale) {
@@ -88,14 +110,14 @@ double capital_a_year(const CostPlan& plan, double capital, std::optional<double
     const double residual = resale.value_or(plan.residual);
     if (plan.discount <= 0) return capital * (1 - residual) / plan.years;
     const double worth = worth_of_year(plan, plan.years);
-    return capital * (1 - residual * worth) * plan.discount / (1 - worth);
+    return capital * (1 - residual * worth) / worth_of_years(plan, plan.years);
 }
 
 double share_of_years(const CostPlan& plan, double from, double until) {
     RY_CHECK(plan.horizon > 0 && from <= until);
     if (plan.discount <= 0) return (until - from) / plan.horizon;
-    return (worth_of_year(plan, from) - worth_of_year(plan, until)) /
-           (1 - worth_of_year(plan, plan.horizon));
+    return worth_of_year(plan, from) * lost_in_years(plan, until - from) /
+           lost_in_years(plan, plan.horizon);
 }
 
 // What of a purchase is not written off after so many years: straight, or with a discount what its annuity
@@ -105,14 +127,14 @@ double left_of_purchase(const CostPlan& plan, double age, std::optional<double> 
     const double to_come = std::max(0.0, plan.years - age);
     if (plan.discount <= 0) return residual + (1 - residual) * to_come / plan.years;
     const double worth = worth_of_year(plan, to_come);
-    return capital_a_year(plan, 1, resale) * (1 - worth) / plan.discount + residual * worth;
+    return capital_a_year(plan, 1, resale) * worth_of_years(plan, to_come) + residual * worth;
 }
 
 double bought_a_year(const CostPlan& plan, const BoughtLine& bought) {
     const double left = left_of_purchase(plan, bought.until - bought.from, bought.line.resale);
     if (plan.discount <= 0) return (1 - left) / plan.horizon;
-    return (worth_of_year(plan, bought.from) - left * worth_of_year(plan, bought.until)) *
-           plan.discount / (1 - worth_of_year(plan, plan.horizon));
+    return (worth_of_year(plan, bought.from) - left * worth_of_year(plan, bought.until)) /
+           worth_of_years(plan, plan.horizon);
 }
 
 Cents hardware_bought(const CostPhase& phase, std::span<const double> prices) {

@@ -106,6 +106,10 @@ void take_price(Price& out, const Quote& quote, double quantity) {
     out.luck = quote.luck.empty() ? "quote/" + quote.name : "quotes/" + quote.luck;
 }
 
+bool is_rent_elsewhere(const CostPlan& plan, const Quote& quote) {
+    return plan.rental && plan.prices[*plan.rental].name == quote.of;
+}
+
 }  // namespace
 
 bool another_may_pay(const Catalogue& catalogue, const std::string& price) {
@@ -272,6 +276,27 @@ void QuoteBook::keep(CostPlan& plan, const Quote& quote, const std::vector<doubl
     plan.yearly.back().of_tenants = of_tenants;
 }
 
+void QuoteBook::replace(Price& price, const Quote& quote, double quantity,
+                        const std::vector<std::string>& set_by_hand) {
+    if (std::ranges::find(set_by_hand, quote.of) == set_by_hand.end()) {
+        return take_price(price, quote, quantity);
+    }
+    Section& section = sections_[static_cast<std::size_t>(&quote - all_.data())];
+    section.warning("price",
+                    fmt::format("has no effect: {} is given", cost_.path("price." + quote.of)));
+}
+
+// What the same GPUs would cost elsewhere, for the hours that they are used: nothing of it is bought here.
+void QuoteBook::take_rent(CostPlan& plan, const Quote& quote,
+                          const std::vector<std::string>& set_by_hand) {
+    const double hours = static_cast<double>(plan.gpus) * hours_per_year * plan.utilisation;
+    replace(plan.prices[*plan.rental], quote, hours, set_by_hand);
+    Section& section = sections_[static_cast<std::size_t>(&quote - all_.data())];
+    const char* problem = "has no effect: nothing is rented here, it is only compared with";
+    if (!quote.support.empty() || !quote.licence.empty()) section.warning("year", problem);
+    if (quote.available) section.warning("available", problem);
+}
+
 void QuoteBook::apply(CostPlan& plan, const std::vector<std::string>& set_by_hand,
                       const Catalogue& catalogue) {
     for (const std::size_t i : chosen_) {
@@ -291,6 +316,10 @@ void QuoteBook::apply(CostPlan& plan, const std::vector<std::string>& set_by_han
                 of_tenants |= line.of_tenants;
             }
         }
+        if (quantity <= 0 && is_rent_elsewhere(plan, quote)) {
+            take_rent(plan, quote, set_by_hand);
+            continue;
+        }
         if (quantity <= 0) {
             const std::string problem =
                 fmt::format("nothing here is bought at the price {}", quote.of);
@@ -307,12 +336,7 @@ void QuoteBook::apply(CostPlan& plan, const std::vector<std::string>& set_by_han
                                            *quote.available, quote.of, quantity),
                                "fewer of them, or another quote");
         }
-        if (std::ranges::find(set_by_hand, quote.of) == set_by_hand.end()) {
-            take_price(plan.prices[index], quote, quantity);
-        } else {
-            sections_[i].warning("price", fmt::format("has no effect: {} is given",
-                                                      cost_.path("price." + quote.of)));
-        }
+        replace(plan.prices[index], quote, quantity, set_by_hand);
         keep(plan, quote, quote.support, "support", quantity, of_tenants);
         keep(plan, quote, quote.licence, "licences", quantity, of_tenants);
     }

@@ -62,6 +62,10 @@ class QuoteBook {
 
   private:
     void choose();
+    // The quote's price of so many, but for one that is set by hand.
+    void replace(Price& price, const Quote& quote, double quantity,
+                 const std::vector<std::string>& set_by_hand);
+    void take_rent(CostPlan& plan, const Quote& quote, const std::vector<std::string>& set_by_hand);
     bool buyable(const Quote& quote) const;
     void refuse(const Quote& quote);
     void keep(CostPlan& plan, const Quote& quote, const std::vector<double>& by_year,

@@ -15,8 +15,12 @@ double metadata_seconds(std::int64_t files, std::int64_t threads, Duration laten
     return real(files) / rate;
 }
 
-double transfer_seconds(Bytes bytes, Bandwidth bandwidth) {
-    return bytes.count() == 0 ? 0 : real(bytes.count()) / bandwidth.bytes_per_second();
+// A thread moves one file at a time, as fast as one file goes.
+double transfer_seconds(const SmallFiles& f, Bandwidth bandwidth, Bandwidth of_a_file) {
+    if (f.bytes.count() == 0) return 0;
+    const auto at_once = real(std::min(f.threads, f.files));
+    return real(f.bytes.count()) /
+           std::min(bandwidth.bytes_per_second(), at_once * of_a_file.bytes_per_second());
 }
 
 }  // namespace
@@ -90,13 +94,13 @@ Bandwidth write_bandwidth(const StoreLimits& limits, std::int64_t clients) {
 
 double create_seconds(const StoreLimits& limits, const SmallFiles& f) {
     return metadata_seconds(f.files, f.threads, limits.create_latency, limits.creates_per_s) +
-           transfer_seconds(f.bytes, write_bandwidth(limits, f.clients));
+           transfer_seconds(f, write_bandwidth(limits, f.clients), limits.file_write);
 }
 
 double open_seconds(const StoreLimits& limits, const SmallFiles& f) {
     return metadata_seconds(f.files, f.threads, limits.open_latency + limits.first_byte,
                             limits.opens_per_s) +
-           transfer_seconds(f.bytes, read_bandwidth(limits, f.clients));
+           transfer_seconds(f, read_bandwidth(limits, f.clients), limits.file_read);
 }
 
 }  // namespace railyard

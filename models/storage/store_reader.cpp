@@ -12,6 +12,7 @@ namespace railyard {
 namespace {
 
 const std::vector<std::string> drive_names = {"nvme", "hdd"};
+constexpr int hard_disks = 1;  // among them
 
 const StorageKind* kind_named(const std::string& name) {
     return find_named(storage_kinds(), name);
@@ -100,7 +101,14 @@ void StoreReader::read_network() {
     storage_.choose("network", network, storage_networks,
                     "own: [fabric.storage], apart from the compute network; compute: the servers "
                     "stand on [fabric.compute] and share its links");
-    converged_ = network == 1;
+    converged_asked_ = network == 1;
+    converged_ = converged_asked_ || (node_.storage_nics == 0 && kind_->place != StorePlace::nodes);
+    if (converged_for_want()) {
+        warn_of_keys(storage_, {"network"},
+                     fmt::format("has no effect: {} has no NICs for storage, and its traffic "
+                                 "takes the compute network",
+                                 node_name_));
+    }
     int traffic_class = 0;
     storage_.choose(
         "traffic_class", traffic_class, storage_traffic_classes,
@@ -300,6 +308,8 @@ StoreSetup StoreReader::build(const std::vector<ClusterNetwork>& networks) {
     storage_.finish();
     if (!storage_.ok()) return store;
     store.limits = store.system->limits({});
+    if (on_site()) store.servers = servers_;
+    store.disks = built.drives.count > 0 && drive_ == hard_disks;
     if (store.failures && !store.limits.over_network) {
         storage_.error("failures",
                        "the parts of this store are parts of the nodes: [failures] has them");
@@ -310,6 +320,11 @@ StoreSetup StoreReader::build(const std::vector<ClusterNetwork>& networks) {
     server_write_ = built.server_write.value_or(least(store.limits.write).bandwidth *
                                                 (1.0 / real(built.servers)));
     return store;
+}
+
+std::int64_t StoreReader::servers() const {
+    if (on_site()) return servers_;
+    return kind_->place == StorePlace::cloud && converged_ ? 1 : 0;
 }
 
 bool StoreReader::on_site() const {

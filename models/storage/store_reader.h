@@ -23,7 +23,9 @@ struct StoreSetup {
     std::shared_ptr<const StorageSystem> system;
     StoreSupply supply;
     StoreLimits limits;
-    Bytes capacity;                            // 0: not known
+    std::int64_t servers = 0;  // on the premises; 0: a cloud's, or parts of the nodes
+    bool disks = false;        // its drives are hard disks
+    Bytes capacity;            // 0: not known
     std::optional<StoreFailureSpec> failures;  // of its parts; none: nothing breaks
 };
 
@@ -43,11 +45,14 @@ class StoreReader {
                 const std::string& node_name, std::int64_t nodes);
 
     bool present() const { return role_ == StoreRole::shared || storage_.present(); }
-    // That stand on a network; of a cloud's store and of the nodes' own drives one stands for all.
-    std::int64_t servers() const { return servers_; }
+    // That stand on a network: none where the nodes themselves are the store; the way out to a cloud's, where
+    // its bytes share the compute network, is one.
+    std::int64_t servers() const;
     bool on_site() const;
     std::int64_t nics_per_server() const { return nics_per_server_; }
     bool converged() const { return converged_; }  // on the compute network
+    // It is there because nodes have no NICs for storage, and nobody has asked for it.
+    bool converged_for_want() const { return converged_ && !converged_asked_; }
     bool fair_by_job() const { return fair_by_job_; }
     // The bandwidth from a node's GPU memory to the store's NICs; not set: never the limit.
     std::optional<Bandwidth> gpu_path();
@@ -84,6 +89,7 @@ class StoreReader {
     std::int64_t servers_ = 1;
     std::int64_t nics_per_server_ = 1;
     bool converged_ = false;
+    bool converged_asked_ = false;
     bool fair_by_job_ = false;
     std::optional<bool> gpudirect_;
     StorageClass traffic_class_;

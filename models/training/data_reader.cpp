@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/integers.h"
 #include "sim/text.h"
@@ -262,6 +263,29 @@ void add_caches(DataLoading& out, const DataKeys& k, Catalogue& c, const DataCon
     }
 }
 
+// Of an object store without a section, S3's.
+DataPrices prices_of(DataSource source, Catalogue& c, const DataContext& context) {
+    if (source == DataSource::local) return {};
+    if (source == DataSource::storage) return context.store_prices;
+    if (context.objects) return context.object_prices;
+    constexpr double requests_priced = 1000;
+    return {0, c.price("storage", "s3", "get_price") / requests_priced,
+            static_cast<double>(c.data("storage", "s3", "part_size").count())};
+}
+
+// A request for each sample, and for each part of a large one; of shards for each part of the file.
+void price_reads(DataLoading& out, const DataKeys& k, const LoaderSpec& loader, double sample_bytes,
+                 const DataPrices& prices) {
+    const bool objects = out.source == DataSource::object_store;
+    out.egress_usd_per_byte =
+        objects && k.egress_price ? *k.egress_price * 1e-9 : prices.egress_usd_per_byte;
+    const bool whole = loader.format == SampleFormat::shards;
+    const double read = sample_bytes * static_cast<double>(whole ? loader.samples_per_file : 1);
+    if (read <= 0 || prices.usd_per_request <= 0) return;
+    const double parts = prices.request_bytes > 0 ? std::ceil(read / prices.request_bytes) : 1;
+    out.requests_usd_per_byte = prices.usd_per_request * parts / read;
+}
+
 }  // namespace
 
 const std::vector<std::string> data_source_names = {"storage", "object_store", "local"};
@@ -314,12 +338,7 @@ std::optional<DataLoading> read_data(Section& job, Catalogue& catalogue,
         return std::nullopt;
     }
     out.shuffle_buffers = Bytes::of(static_cast<std::int64_t>(out.loader->shuffle_bytes()));
-    if (out.source == DataSource::object_store) {
-        out.egress_usd_per_byte =
-            k.egress_price ? *k.egress_price * 1e-9 : context.egress_usd_per_byte;
-    } else if (out.source == DataSource::storage) {
-        out.egress_usd_per_byte = context.store_egress_usd_per_byte;
-    }
+    price_reads(out, k, loader, demand.sample_bytes, prices_of(out.source, catalogue, context));
     return out;
 }
 

@@ -31,9 +31,17 @@ struct DataLoading {
     Bytes page_cache;           // of one node, when it has cached what it can
     double dataset_bytes = 0;   // 0: not given, nothing is cached
     double egress_usd_per_byte = 0;
+    double requests_usd_per_byte = 0;
 
     // What `steps` steps fetch from beyond the nodes: the first epoch misses every cache.
     double bytes_fetched(double steps) const;
+};
+
+// What a store is paid for what is read from it.
+struct DataPrices {
+    double egress_usd_per_byte = 0;
+    double usd_per_request = 0;
+    double request_bytes = 0;  // of one request at most; 0: whole files
 };
 
 // What is known of the job before its data.
@@ -41,12 +49,12 @@ struct DataContext {
     std::string node;  // in the catalogue
     std::int64_t nodes = 0;
     std::int64_t gpus_per_node = 0;
-    Duration step{};                       // with its data at hand
-    std::int64_t tokens_per_step = 0;      // 0: no language model
-    DataSupply store;                      // what the shared store gives the job
-    std::optional<DataSupply> objects;     // what [object_store] does; none: it is not there
-    double egress_usd_per_byte = 0;        // from there
-    double store_egress_usd_per_byte = 0;  // from the shared store
+    Duration step{};                    // with its data at hand
+    std::int64_t tokens_per_step = 0;   // 0: no language model
+    DataSupply store;                   // what the shared store gives the job
+    std::optional<DataSupply> objects;  // what [object_store] does; none: it is not there
+    DataPrices object_prices{};         // there
+    DataPrices store_prices{};          // of the shared store
 };
 
 // Reads the section; nothing when it is absent or wrong.

@@ -120,6 +120,25 @@ def case_the_best_design_is_the_best_of_all_that_are_run_one_by_one(program, fol
     check(abs(spent / answer["best"][0]["capital_usd"] - 1) < 1e-9, f"{spent}")
 
 
+def case_a_cluster_that_is_used_half_of_the_time_trains_half_as_much(program, folder):
+    """Days and tokens are the calendar's, as the money is."""
+    (folder / "question.toml").write_text(QUESTION)
+    figures = {}
+    for objective in ("most_tokens", "least_time"):
+        for share in ("1", "0.5"):
+            out, _ = ask(program, folder, "--db", f"{objective}{share}.sqlite", "--json",
+                         "--set", f"design.objective={objective}", "--set", "design.over=365 day",
+                         "--set", f"cost.utilisation={share}")
+            figures[objective, share] = json.loads(out)["best"][0]["figure"]
+    more = figures["most_tokens", "1"] / figures["most_tokens", "0.5"]
+    longer = figures["least_time", "0.5"] / figures["least_time", "1"]
+    check(abs(more - 2) < 1e-9 and abs(longer - 2) < 1e-9, f"{more} {longer} {figures}")
+    days = 1.5 * figures["least_time", "1"]  # between what it takes used always, and half of the time
+    _, error = ask(program, folder, "--db", "late.sqlite", "--set", f"design.limits.deadline={days:g} day",
+                   "--set", "cost.utilisation=0.5", code=2)
+    check("design.limits.deadline: no design keeps" in error, error)
+
+
 class Page(html.parser.HTMLParser):
     def __init__(self):
         super().__init__()

@@ -101,7 +101,7 @@ TEST_CASE("phases that change nothing cost what one plan does, and growth is bou
     CampaignUse nothing;
     nothing.years = plan.years;
     nothing.used.assign(1, 0);
-    for (const double discount : {0.0, 0.08}) {
+    for (const double discount : {0.0, 1e-15, 0.08}) {
         plan.discount = discount;
         const YearlyCost whole = yearly_cost(plan, prices, nothing);
         const CostPlan same =
@@ -279,6 +279,24 @@ TEST_CASE("a product with a resale of its own is written off down to that") {
     plan.horizon = 2;
     const BoughtLine nodes{plan.capital[0], 0, 2};
     CHECK(bought_a_year(plan, nodes) == doctest::Approx(0.7 * 2 / 5 / 2));
+}
+
+TEST_CASE("a discount of next to nothing costs what none does, and a usual one its annuity") {
+    CostPlan plan = small_plan();
+    plan.residual = 0.1;
+    plan.horizon = 3;
+    const double straight = capital_a_year(plan, 1e6);
+    const double third = share_of_years(plan, 1, 2);
+    for (const double discount : {1e-300, 1e-18, 1e-15, 1e-12}) {
+        CAPTURE(discount);
+        plan.discount = discount;
+        CHECK(capital_a_year(plan, 1e6) == doctest::Approx(straight).epsilon(1e-10));
+        CHECK(share_of_years(plan, 1, 2) == doctest::Approx(third).epsilon(1e-10));
+    }
+    plan.discount = 0.08;
+    const double worth = std::pow(1.08, -5);
+    CHECK(capital_a_year(plan, 1e6) ==
+          doctest::Approx(1e6 * (1 - 0.1 * worth) * 0.08 / (1 - worth)).epsilon(1e-12));
 }
 
 TEST_CASE("a year is the campaign's use as often as it fits, and idle for the rest") {

@@ -97,6 +97,27 @@ TEST_CASE("with enough threads files come at the rate of the metadata servers") 
     CHECK(create_seconds(two, storm) == doctest::Approx(16'384 * 4 / 56e3));
 }
 
+TEST_CASE("threads move one file each, and none faster than one file goes") {
+    const StoreLimits limits = store({"system=lustre"})->limits({});
+    const double bandwidth = least(limits.write).bandwidth.bytes_per_second();
+    const double of_a_file = limits.file_write.bytes_per_second();
+    REQUIRE(of_a_file < bandwidth / 2);
+    const Bytes bytes = Bytes::of(1'000'000'000'000);
+    SmallFiles files{.files = 1, .bytes = bytes, .clients = 64, .threads = 1};
+    const double one = create_seconds(limits, files);
+    CHECK(one == doctest::Approx(1e12 / of_a_file).epsilon(0.01));
+    files.threads = 64;  // one file all the same
+    CHECK(create_seconds(limits, files) == doctest::Approx(one).epsilon(0.01));
+    files.files = 2;
+    CHECK(create_seconds(limits, files) == doctest::Approx(one / 2).epsilon(0.01));
+    files.files = 64;
+    CHECK(create_seconds(limits, files) == doctest::Approx(1e12 / bandwidth).epsilon(0.01));
+    files.threads = 2;
+    CHECK(create_seconds(limits, files) == doctest::Approx(one / 2).epsilon(0.02));
+    CHECK(open_seconds(limits, files) ==
+          doctest::Approx(1e12 / (2 * limits.file_read.bytes_per_second())).epsilon(0.02));
+}
+
 TEST_CASE("a Lustre file is as fast as the targets it is striped over") {
     const StoreLimits one = store({"system=lustre", "servers=8"})->limits({});
     const StoreLimits eight =

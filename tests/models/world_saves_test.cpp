@@ -573,7 +573,7 @@ source = "object_store"
     const ReplicaResult many =
         replica_of(cluster + "[scheduler]\n[[jobs.kind]]\nname = 'one'\n" + rest, "jobs.kind");
     for (const char* same : {"object_store_requests_cost", "object_store_egress_cost",
-                             "data_fetched", "data_egress_cost"}) {
+                             "data_fetched", "data_egress_cost", "data_requests_cost"}) {
         CAPTURE(std::string(same));
         CHECK(metric(many, same) == doctest::Approx(metric(one, same)).epsilon(1e-9));
     }

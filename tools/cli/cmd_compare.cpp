@@ -191,6 +191,10 @@ DecidingMetric chosen_metric(const std::vector<ComparedArm>& arms, const Compare
         std::vector<WorkBasis> designs;
         for (const ComparedArm& arm : arms) designs.push_back(work_of(arm.scenario));
         out = deciding_metric(designs);
+        if (differ_in_money_alone(arms)) {
+            out = deciding_cost(designs);
+            out.why = "the designs differ in money alone, and " + out.why;
+        }
     } else {
         check_metric(arms, args.metric);
     }

@@ -49,12 +49,20 @@ void print_materials(const ClusterNetwork& network, const Materials& m) {
     fmt::print("{}{}", switches_text(m.switches), cables.text());
     if (m.half_of_nics_bytes_per_s > 0) {
         const double bisection = bisection_bytes_per_s(network.topology);
-        fmt::print("  bisection {} per direction, {:.3g} % of what half of the NICs send\n\n",
+        fmt::print("  bisection {} per direction, {:.3g} % of what half of the nodes send\n\n",
                    to_text(Bandwidth::bits_per_second(8) * bisection),
                    100 * bisection / m.half_of_nics_bytes_per_s);
     } else {
         fmt::print("  one node: nothing to bisect\n\n");
     }
+}
+
+// Where nodes have no NICs for storage alone.
+void print_shared_nics(const Scenario& s) {
+    const std::int64_t servers = s.networks[0].topology.spec().servers;
+    if (s.node.storage_nics > 0 || servers == 0) return;
+    fmt::print("{} of the store on the compute network: {} has no NICs for storage\n\n",
+               counted(static_cast<std::size_t>(servers), "server"), s.node.name);
 }
 
 Json switches_json(const std::vector<SwitchOrder>& orders) {
@@ -162,6 +170,7 @@ int cmd_topo(const std::vector<std::string>& arguments) {
         if (network.name != drawn) continue;
         draw(network, fmt::format("{}: {} network", s.title, network.name), *values, inputs);
     }
+    if (!values->count("json")) print_shared_nics(s);
     print_rest(s, materials, networks, values->count("json") > 0);
     print_warnings(unread_overrides(s));
     return exit_ok;

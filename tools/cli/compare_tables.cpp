@@ -7,6 +7,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "tools/cli/cost_report.h"
 #include "tools/cli/metric_text.h"
 #include "tools/cli/terminal.h"
 #include "tools/cli/verdict_table.h"
@@ -243,9 +244,30 @@ std::string verdict_text(const Comparison& c, const MetricComparison& m) {
                        numbers, more);
 }
 
+// Where two designs get the same done, what they cost is what is left to choose by.
+void print_money_beside(const Comparison& c, const MetricComparison& decided) {
+    static constexpr std::array money = {"cost_per_work", "cost_per_1e12_tokens",
+                                         "cost_per_goodput_gpu_hour"};
+    for (const char* metric : money) {
+        for (const MetricComparison& m : c.metrics) {
+            if (m.a != decided.a || m.b != decided.b || m.metric != metric) continue;
+            if (m.pairs.difference == 0 || !std::isfinite(m.pairs.difference)) return;
+            const bool second = m.pairs.difference < 0;
+            fmt::print("    but {} costs less: {} {}{}; --metric {} decides by it\n",
+                       c.arms[second ? decided.b : decided.a].name, metric,
+                       difference_text(m.metric, -std::abs(m.pairs.difference)),
+                       m.pairs.verdict == Verdict::undecided ? " at typical prices" : "", metric);
+            return;
+        }
+    }
+}
+
 // What the metric that decides says nothing of: goodput is a share of the GPU time, and who has other
 // GPUs can have more of it and get less done.
 void print_contradictions(const Comparison& c, const MetricComparison& decided) {
+    if (decided.pairs.verdict == Verdict::equal && !cost_metric(decided.metric)) {
+        return print_money_beside(c, decided);
+    }
     if (decided.pairs.verdict != Verdict::first && decided.pairs.verdict != Verdict::second) return;
     static constexpr std::array results = {"tokens",   "wall_time", "cost_per_1e12_tokens",
                                            "jct_mean", "goodput",   "jobs_completed"};
@@ -326,7 +348,8 @@ void print_comparison(const Comparison& c) {
                std::ranges::find(headline, m.name) != headline.end();
     });
     print_ledger(c);
-    print_metrics(c, ArmTable(c, "cost, typical prices", "middle 95 %: prices and failures"),
+    const std::string middle = middle_of_money(c.arms[0].scenario.replicas);
+    print_metrics(c, ArmTable(c, "cost, typical prices", middle.c_str()),
                   [](const MetricSummary& m) { return unit_of(m.name).starts_with("USD"); });
     const bool priced = std::ranges::any_of(
         c.arms, [](const ComparedArm& arm) { return arm.scenario.cost.has_value(); });

@@ -83,8 +83,13 @@ void warn_of_prices_missing(const std::vector<std::pair<std::string, const Scena
     }
 }
 
+std::string middle_of_money(std::int64_t replicas) {
+    return replicas > 1 ? "middle 95 %: prices and failures"
+                        : "middle 95 %: prices only: one replica has no luck of failures";
+}
+
 void print_cost_figures(const Scenario& s, const CostStudy& study) {
-    Table table({"cost", ">at typical prices", ">mean", "middle 95 %: prices and failures"});
+    Table table({"cost", ">at typical prices", ">mean", middle_of_money(s.replicas)});
     for (const CostFigure& figure : cost_figures(s)) {
         const CostRange range = study.range(figure.metric->of);
         table.add(

@@ -19,6 +19,8 @@ std::vector<CostFigure> cost_figures(const Scenario& scenario);
 // Says of each of these designs, by name, what has a price in another one and none in it.
 void warn_of_prices_missing(const std::vector<std::pair<std::string, const Scenario*>>& designs);
 
+// What the interval of a figure is of, as a table's title.
+std::string middle_of_money(std::int64_t replicas);
 // The figures with their intervals, what dominates them, and renting instead.
 void print_cost_figures(const Scenario& scenario, const CostStudy& study);
 // The same as JSON.

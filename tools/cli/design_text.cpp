@@ -379,6 +379,14 @@ Decision tell_decision(const DesignQuestion& question, const DesignSearch& searc
                         "so: run.duration = \"{:g} day\" simulates that long",
                         time_text(ran_s), deadline_s / seconds_per_day));
     }
+    const bool idles = std::ranges::any_of(answer.designs, [&](const AnsweredDesign& d) {
+        return search.designs[d.design].facts.utilisation < 1;
+    });
+    if (idles && (question.objective.in_use || question.job())) {
+        out.sections.back().notes.push_back(
+            "days and what is done in them are the calendar's: a design is in use for its "
+            "cost.utilisation of them");
+    }
     if (answer.designs.size() > 1) out.sections.push_back(teller.next());
     out.sections.push_back(teller.front());
     if (answer.worlds > 0 && answer.designs.size() > 1) out.sections.push_back(teller.regret());

@@ -88,12 +88,20 @@ void print_copies(const Scenario& s, const CampaignResult& r) {
         table.add(std::move(row));
     }
     fmt::print("\n{}", table.text());
-    const bool objects = s.job.checkpoint.tiers.back().place == Place::object_store;
-    if (!objects) return;
+}
+
+// What checkpoints are paid for in stores that are paid by use.
+void print_paid(const CampaignResult& r) {
     fmt::print(
         "  {:.2f} USD of requests, {:.2f} USD of egress; what is kept costs {:.2f} USD a month\n",
         r.mean("object_store_requests_cost"), r.mean("object_store_egress_cost"),
         r.mean("object_store_kept_cost_per_month"));
+}
+
+bool pays_for_saves(const Scenario& s) {
+    const bool objects = s.job.checkpoint.tiers.back().place == Place::object_store;
+    const auto& shared = s.stores[shared_store].system;
+    return objects || (shared && shared->prices().any());
 }
 
 void print_failures(const CampaignResult& r) {
@@ -150,12 +158,14 @@ void print_storage(const Scenario& s, const CampaignResult& r) {
     if (saves && r.mean("checkpoints") > 0) {
         print_walls(s, r);
         if (s.job.checkpoint.tiers.size() > 1) print_copies(s, r);
+        if (pays_for_saves(s)) print_paid(r);
     }
     if (s.stores[shared_store].failures) print_failures(r);
     if (!s.neighbours.empty()) print_neighbours(s, r);
-    if (s.data && s.data->egress_usd_per_byte > 0) {
-        fmt::print("\n  {} of data fetched, {} USD of egress\n", bytes_text(r.mean("data_fetched")),
-                   grouped(r.mean("data_egress_cost")));
+    if (s.data && s.data->egress_usd_per_byte + s.data->requests_usd_per_byte > 0) {
+        fmt::print("\n  {} of data fetched, {} USD of egress, {:.2f} USD of requests\n",
+                   bytes_text(r.mean("data_fetched")), grouped(r.mean("data_egress_cost")),
+                   r.mean("data_requests_cost"));
     }
 }
 

@@ -92,6 +92,24 @@ std::vector<std::size_t> luck_of_pairs(const ComparedArm& a, const ComparedArm& 
 
 }  // namespace
 
+bool differ_in_money_alone(const std::vector<ComparedArm>& arms) {
+    std::vector<std::string> rest;
+    std::vector<std::string> all;
+    for (const ComparedArm& arm : arms) {
+        if (!arm.scenario.cost) return false;
+        Value root = arm.document.root;
+        std::erase_if(root.members, [](const Member& m) { return m.key == "title"; });
+        all.push_back(to_toml(root));
+        std::erase_if(root.members,
+                      [](const Member& m) { return m.key == "cost" || m.key == "quote"; });
+        rest.push_back(to_toml(root));
+    }
+    const auto others = [](const std::vector<std::string>& texts) {
+        return std::ranges::any_of(texts, [&](const std::string& t) { return t != texts[0]; });
+    };
+    return others(all) && !others(rest);
+}
+
 void check_pairs(const std::vector<ComparedArm>& arms) {
     for (std::size_t i = 1; i < arms.size(); ++i) check_pair(arms[0], arms[i]);
 }

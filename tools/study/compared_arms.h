@@ -26,6 +26,8 @@ ComparedArm load_arm(std::string name, std::string file, std::vector<std::string
 // Throws ScenarioError when replicas of these have nothing in common that could be paired: other seeds, other
 // campaign lengths, jobs that train other amounts until they are done.
 void check_pairs(const std::vector<ComparedArm>& arms);
+// Whether nothing but prices and how they are paid is another in some of them, and all are priced.
+bool differ_in_money_alone(const std::vector<ComparedArm>& arms);
 
 // Metrics that both have, in a's order, over as many replicas. `verdict_on` is compared at `confidence`, the
 // others at 95 %; money at the same prices, draw by draw.

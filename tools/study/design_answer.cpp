@@ -95,7 +95,7 @@ bool Answerer::know_designs() {
         const char* work = s.counts_work()                     ? "work_per_day"
                            : s.tokens_per_step > 0 && !s.world ? "tokens_per_day"
                                                                : "goodput";
-        known.work = result.mean(work);
+        known.work = result.mean(work) * design.facts.utilisation;
         known_.push_back(std::move(known));
     }
     return true;
@@ -171,7 +171,8 @@ bool Answerer::run_worlds() {
     for (std::size_t i = 0; i < found.size(); ++i) {
         if (!found[i]) return false;
         if (!found[i]->possible()) continue;
-        worlds_.values[i / each][i % each] = q_.objective.of(found[i]->summary(0).mean);
+        worlds_.values[i / each][i % each] =
+            q_.objective.of(found[i]->summary(0).mean, searched(i / each).facts.utilisation);
     }
     for (std::size_t w = 0; w < each; ++w) {
         const bool whole = std::ranges::all_of(
@@ -286,8 +287,13 @@ std::optional<std::string> Answerer::breakeven(const UncertainInput& input) {
         const auto found = run_trials(trials(replicas, "break-even"), both);
         if (!found[0] || !found[1]) return std::nullopt;
         if (!found[0]->possible() || !found[1]->possible()) return std::nullopt;
-        return compare_paired(found[0]->values[0], found[1]->values[0],
-                              better_of(q_.objective.metric));
+        std::vector<double> values[2];
+        for (std::size_t d = 0; d < 2; ++d) {
+            for (const double value : found[d]->values[0]) {
+                values[d].push_back(q_.objective.in_calendar(value, searched(d).facts.utilisation));
+            }
+        }
+        return compare_paired(values[0], values[1], better_of(q_.objective.metric));
     };
     constexpr std::size_t scan = 3;
     const BreakevenResult found =
@@ -302,12 +308,12 @@ std::optional<std::string> Answerer::breakeven(const UncertainInput& input) {
 void Answerer::find_turning() {
     if (known_.size() < 2) return;
     const auto judged = [&](std::size_t d) {
-        return JudgedDesign{searched(d).label,
-                            q_.text,
-                            q_.file,
-                            {.settings = searched(d).facts.settings,
-                             .one_draw = true,
-                             .windows = options_.windows}};
+        return JudgedDesign{
+            searched(d).label,
+            q_.text,
+            q_.file,
+            {.settings = searched(d).facts.settings, .one_draw = true, .windows = options_.windows},
+            q_.objective.in_calendar(1, searched(d).facts.utilisation)};
     };
     // In the metric's own terms, as its replicas have it at typical prices.
     const auto& pairs = out_.designs[0].next->pairs;

@@ -297,6 +297,7 @@ DesignReader::Shared DesignReader::read_shared(const std::vector<std::string>& s
         }
         facts.gpus = s.gpus();
         facts.draws = s.draws.size();
+        if (s.cost) facts.utilisation = s.cost->plan.utilisation;
         if (!s.phases.empty()) {
             facts_of_phases(s, facts);
             return out;
@@ -314,12 +315,10 @@ DesignReader::Shared DesignReader::read_shared(const std::vector<std::string>& s
         const double year_of_steps = seconds_per_year / seconds(s.job.step.duration());
         const double more =
             (energy.idle_watts * seconds_per_year) + (energy.joules_per_step * year_of_steps);
-        out.utilisation = s.cost->plan.utilisation;
-        if (out.utilisation > 0) {
-            out.running_cost =
-                (cost_with(s, more).total() - idle.total()) /
-                (year_of_steps * static_cast<double>(s.tokens_per_step) * out.utilisation);
-        }
+        out.priced = true;
+        out.running_cost =
+            (cost_with(s, more).total() - idle.total()) /
+            (year_of_steps * static_cast<double>(s.tokens_per_step) * facts.utilisation);
     } catch (const ScenarioError& error) {
         facts.problem = error.what();
     }
@@ -357,9 +356,9 @@ DesignFacts DesignReader::facts_of(std::vector<std::string> settings) {
     const double share =
         shared->kept ? shared->kept->share(interval_steps(design, *shared->kept)) : 1;
     out.tokens_per_day_mean_most = out.tokens_per_day_most * share;
-    if (out.tokens_per_day_most > 0 && shared->utilisation > 0) {
+    if (out.tokens_per_day_most > 0 && shared->priced) {
         const double tokens =
-            out.tokens_per_day_mean_most * seconds_per_year / seconds_per_day * shared->utilisation;
+            out.tokens_per_day_mean_most * seconds_per_year / seconds_per_day * out.utilisation;
         out.cost_per_1e12_mean_least =
             1e12 * (out.cost_per_year_least / tokens + shared->running_cost);
     }

@@ -21,6 +21,7 @@ struct DesignFacts {
     double racks = 0;
     std::int64_t gpus = 0;
     double tokens_per_day_most = 0;  // if nothing ever fails; 0: not known
+    double utilisation = 1;          // share of its days that it is in use
     double cost_per_year_least = 0;  // USD, while nothing runs
     std::size_t draws = 0;           // of the network's luck
     // In the mean over replicas, with the failures and saves that every replica has.
@@ -58,7 +59,7 @@ class DesignReader {
         DesignFacts facts;
         std::optional<KeptBound> kept;
         double running_cost = 0;  // USD, more for each token that is kept
-        double utilisation = 0;   // of a year; 0: nothing is priced
+        bool priced = false;
     };
     Shared read_shared(const std::vector<std::string>& settings) const;
     Planned plan_of(Document design, ScenarioChanges changes, bool on_flows) const;

@@ -51,8 +51,8 @@ std::vector<Limit> limits_of(const DesignQuestion& q) {
         return f.cost_per_year_least * years_of(question);
     };
     const auto time = [](const DesignQuestion& question, const DesignFacts& f) {
-        return f.tokens_per_day_most > 0 ? question.tokens / f.tokens_per_day_most * seconds_per_day
-                                         : 0;
+        const double a_day = f.tokens_per_day_most * f.utilisation;
+        return a_day > 0 ? question.tokens / a_day * seconds_per_day : 0;
     };
     if (l.capital) out.push_back({"capital", *l.capital, capital, money_text});
     if (l.power) out.push_back({"power", *l.power, power, watts_text});
@@ -137,10 +137,12 @@ std::string broken_limit(const DesignQuestion& q, const DesignFacts& facts) {
     return "";
 }
 
-bool keeps_limits(const DesignQuestion& q, std::span<const Metric> metrics) {
+bool keeps_limits(const DesignQuestion& q, const DesignFacts& facts,
+                  std::span<const Metric> metrics) {
     if (q.limits.deadline_s) {
         const DesignQuestion::Job job = *q.job();
-        const double time = job.amount / named_value(metrics, job.per_day) * seconds_per_day;
+        const double a_day = named_value(metrics, job.per_day) * facts.utilisation;
+        const double time = job.amount / a_day * seconds_per_day;
         if (!(time <= *q.limits.deadline_s)) return false;
     }
     if (q.limits.spend) {
@@ -171,9 +173,10 @@ std::vector<double> figures_of_replica(const DesignQuestion& q, const DesignFact
         out.push_back(named_value(metrics, "cost_per_year"));
     }
     if (job) {
-        out.push_back(job->amount / named_value(metrics, job->per_day));
+        out.push_back(job->amount / (named_value(metrics, job->per_day) * facts.utilisation));
     } else {
-        const double figure = q.objective.of(named_value(metrics, q.objective.metric));
+        const double figure =
+            q.objective.of(named_value(metrics, q.objective.metric), facts.utilisation);
         out.push_back(q.objective.better == Better::higher ? -figure : figure);
     }
     out.push_back(facts.power);
@@ -187,7 +190,7 @@ std::vector<double> least_figures(const DesignQuestion& q, const DesignFacts& fa
         if (!facts.cost_per_1e12_mean_least) return {};
         out.push_back(*facts.cost_per_1e12_mean_least * q.tokens * 1e-12);
     }
-    out.push_back(q.tokens / facts.tokens_per_day_mean_most);
+    out.push_back(q.tokens / (facts.tokens_per_day_mean_most * facts.utilisation));
     out.push_back(facts.power);
     return out;
 }

@@ -22,7 +22,8 @@ struct SearchedDesign;
 // The first limit that a design breaks whatever happens: "capital"; empty: none.
 std::string broken_limit(const DesignQuestion& question, const DesignFacts& facts);
 // Whether a replica kept the deadline and what may be spent.
-bool keeps_limits(const DesignQuestion& question, std::span<const Metric> metrics);
+bool keeps_limits(const DesignQuestion& question, const DesignFacts& facts,
+                  std::span<const Metric> metrics);
 
 // What a front is of: cost, days or the objective, and power.
 std::vector<std::string> figure_names(const DesignQuestion& question);

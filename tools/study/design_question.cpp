@@ -45,9 +45,10 @@ void flatten(const Value& table, const std::string& path, std::vector<std::strin
 DesignObjective least_of_job(const DesignQuestion& q, bool time) {
     const DesignQuestion::Job job = *q.job();
     const std::string what = fmt::format("{:.3g} {}", job.amount, q.work > 0 ? "work" : "tokens");
-    if (time) return {"days to " + what, job.per_day, job.amount, true, Better::lower, "days"};
+    if (time)
+        return {"days to " + what, job.per_day, job.amount, true, Better::lower, "days", true};
     const double units = job.amount * job.units;
-    return {"cost of " + what, job.unit_cost, units, false, Better::lower, "USD"};
+    return {"cost of " + what, job.unit_cost, units, false, Better::lower, "USD", false};
 }
 
 class QuestionReader {
@@ -141,7 +142,8 @@ void QuestionReader::check_objective(Aim aim) {
                             q_.over_s / seconds_per_day,
                             false,
                             Better::higher,
-                            "tokens"};
+                            "tokens",
+                            true};
             break;
         case Aim::most_work:
             need("over", "over = \"365 day\"");
@@ -150,11 +152,12 @@ void QuestionReader::check_objective(Aim aim) {
                             q_.over_s / seconds_per_day,
                             false,
                             Better::higher,
-                            ""};
+                            "",
+                            true};
             break;
         case Aim::metric:
             need("metric", "metric = \"goodput\"");
-            q_.objective = {metric_, metric_, 1, false, better_of(metric_), ""};
+            q_.objective = {metric_, metric_, 1, false, better_of(metric_), "", false};
             break;
     }
     if (q_.work > 0 && q_.tokens > 0) {

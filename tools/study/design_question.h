@@ -16,8 +16,17 @@ struct DesignObjective {
     bool inverse = false;
     Better better = Better::higher;
     std::string unit;  // of the figure; empty: the metric's
+    bool in_use =
+        false;  // the metric counts time in use, the figure all days: see cost.utilisation
 
-    double of(double value) const { return inverse ? scale / value : scale * value; }
+    // What the metric is worth of a design that is in use for such a share of its days.
+    double in_calendar(double value, double utilisation) const {
+        return in_use ? value * utilisation : value;
+    }
+    double of(double value, double utilisation) const {
+        const double v = in_calendar(value, utilisation);
+        return inverse ? scale / v : scale * v;
+    }
 };
 
 // What a replica's metric may be.

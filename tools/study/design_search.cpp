@@ -151,7 +151,8 @@ class Searcher {
     Racer racer_of(const SearchedDesign& design) const;
     RaceRules rules_of(const std::vector<std::size_t>& field) const;
     void take(SearchedDesign& design, const std::vector<StoredReplica>& replicas);
-    std::vector<double> figures_of(const std::vector<StoredReplica>& replicas) const;
+    std::vector<double> figures_of(const std::vector<StoredReplica>& replicas,
+                                   double utilisation) const;
     std::string race_text(const RaceState& state, const std::vector<std::size_t>& field) const;
     void rank(const std::vector<std::size_t>& field);
     std::vector<std::size_t> able() const;
@@ -351,9 +352,9 @@ Racer Searcher::racer_of(const SearchedDesign& design) const {
     const DesignFacts& facts = design.facts;
     const std::string& metric = q_.objective.metric;
     if (metric == "tokens_per_day" && facts.tokens_per_day_mean_most > 0) {
-        out.bound = q_.objective.of(facts.tokens_per_day_mean_most);
+        out.bound = q_.objective.of(facts.tokens_per_day_mean_most, facts.utilisation);
     } else if (metric == "cost_per_1e12_tokens" && facts.cost_per_1e12_mean_least) {
-        out.bound = q_.objective.of(*facts.cost_per_1e12_mean_least);
+        out.bound = q_.objective.of(*facts.cost_per_1e12_mean_least, facts.utilisation);
     }
     out.least = least_figures(q_, facts);
     out.values = design.values;
@@ -373,12 +374,14 @@ bool per_work(std::string_view metric) {
 
 }  // namespace
 
-std::vector<double> Searcher::figures_of(const std::vector<StoredReplica>& replicas) const {
+std::vector<double> Searcher::figures_of(const std::vector<StoredReplica>& replicas,
+                                         double utilisation) const {
     std::vector<double> out;
     std::vector<double> costs;
     std::vector<double> work;
     for (const StoredReplica& replica : replicas) {
-        out.push_back(q_.objective.of(named_value(replica.metrics, q_.objective.metric)));
+        const double value = named_value(replica.metrics, q_.objective.metric);
+        out.push_back(q_.objective.of(value, utilisation));
         if (!per_work(q_.objective.metric)) continue;
         costs.push_back(named_value(replica.metrics, "cost_per_year") *
                         static_cast<double>(replica.simulated_ns));
@@ -390,14 +393,14 @@ std::vector<double> Searcher::figures_of(const std::vector<StoredReplica>& repli
 }
 
 void Searcher::take(SearchedDesign& design, const std::vector<StoredReplica>& replicas) {
-    design.values = figures_of(replicas);
+    design.values = figures_of(replicas, design.facts.utilisation);
     design.kept.clear();
     std::vector<double> sums;
     if (!replicas.empty()) {
         for (const Metric& metric : replicas[0].metrics) had_.insert(metric.name);
     }
     for (const StoredReplica& replica : replicas) {
-        design.kept.push_back(keeps_limits(q_, replica.metrics));
+        design.kept.push_back(keeps_limits(q_, design.facts, replica.metrics));
         const std::vector<double> figures = figures_of_replica(q_, design.facts, replica.metrics);
         sums.resize(figures.size(), 0);
         for (std::size_t k = 0; k < figures.size(); ++k) sums[k] += figures[k];
@@ -445,7 +448,8 @@ bool Searcher::race(const std::vector<std::size_t>& field, Stage& stage) {
         for (const std::size_t r : state.next) {
             SearchedDesign& design = out_.designs[field[r]];
             if (state.long_values) {
-                racers[r].long_values = figures_of(stage.read(design.stored, state.replicas));
+                racers[r].long_values =
+                    figures_of(stage.read(design.stored, state.replicas), design.facts.utilisation);
                 continue;
             }
             take(design, stage.read(design.stored, state.replicas));

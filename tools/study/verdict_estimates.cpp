@@ -60,7 +60,13 @@ std::vector<std::optional<Trial>> trials_at_ends(std::int64_t replicas, const Tr
     options.file = design.file;
     options.metrics = std::move(metrics);
     options.replicas = replicas;
-    const std::vector<std::optional<Trial>> trials = run_trials(options, variants);
+    std::vector<std::optional<Trial>> trials = run_trials(options, variants);
+    for (std::optional<Trial>& trial : trials) {
+        if (!trial || design.scale == 1) continue;
+        for (std::vector<double>& values : trial->values) {
+            for (double& value : values) value *= design.scale;
+        }
+    }
     std::vector<std::optional<Trial>> out;
     for (const std::size_t variant : ends) out.push_back(trials[variant]);
     return out;

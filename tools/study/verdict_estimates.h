@@ -18,6 +18,7 @@ struct JudgedDesign {
     std::string text;  // of its scenario
     std::string file;
     ScenarioChanges changes;
+    double scale = 1;  // its metrics are judged times this
 };
 
 // How the two were judged: by a metric, and what its difference was found to be, the second's less the
