@@ -43,7 +43,8 @@ Bandwidth write_bandwidth(const StoreLimits& limits, std::int64_t clients);
 
 // `files` of `bytes` together, made or opened by so many threads on so many nodes, in seconds:
 //
-//     files / min(threads / latency, metadata rate) + bytes / min(bandwidth, min(threads, files) x one file's)
+//     files / min(threads / latency, metadata rate)
+//         + bytes / min(bandwidth, min(threads, files) x one file's)
 struct SmallFiles {
     std::int64_t files = 0;
     Bytes bytes{};

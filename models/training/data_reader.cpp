@@ -263,7 +263,7 @@ void add_caches(DataLoading& out, const DataKeys& k, Catalogue& c, const DataCon
     }
 }
 
-// Of an object store without a section, S3's.
+// An object store without a section is S3.
 DataPrices prices_of(DataSource source, Catalogue& c, const DataContext& context) {
     if (source == DataSource::local) return {};
     if (source == DataSource::storage) return context.store_prices;

@@ -153,8 +153,8 @@ struct ParallelPlan : StackHabits {
     }
     // What a vision encoder's layers do with so many images on a rank, as a plan of their own: in 16 bits.
     ParallelPlan of_images(const VisionEncoder& vision, std::int64_t count) const;
-    // Whether gradients leave for their shards in every backward pass. Between pipeline stages they are added up
-    // whole and leave behind the last one, as PyTorch's schedules do.
+    // Whether gradients leave for their shards in every backward pass. Between pipeline stages they are
+    // added up whole and leave behind the last one, as PyTorch's schedules do.
     bool scatters_each_pass() const { return zero >= 3 || (zero == 2 && pipeline == 1); }
     std::int64_t shards() const { return shard_ranks > 0 ? shard_ranks : replica_ranks(); }
     // The same of the experts' weights; as many of the ranks as hold the same experts.

@@ -118,7 +118,8 @@ void Search::try_options(ParallelPlan plan) {
         if (equal && stage_layers % v != 0) continue;
         if (v > 1 && plan.microbatches() % plan.pipeline != 0) continue;
         plan.interleave = v;
-        // Weights that are gathered for every microbatch and a pipeline don't go together, and stage 2 is 1 there.
+        // Weights that are gathered for every microbatch and a pipeline don't go together, and stage 2 is 1
+        // there.
         for (plan.zero = 0; plan.zero <= (plan.pipeline == 1 ? 3 : 1); ++plan.zero) {
             for (const auto recompute :
                  {Recompute::none, Recompute::selective, Recompute::elementwise, Recompute::full}) {

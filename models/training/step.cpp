@@ -241,8 +241,8 @@ DataParallel data_parallel(const TransformerModel& m, const ParallelPlan& p, Com
         const double both = visible(rest + once.gradients, backward);
         return {0, passes * (2 * first + visible(rest, forward) + both)};
     }
-    // Gradients that each rank keeps its share of are scattered in every backward pass, others once, behind the
-    // last. Weights come in behind a forward pass.
+    // Gradients that each rank keeps its share of are scattered in every backward pass, others once,
+    // behind the last. Weights come in behind a forward pass.
     const double gradients = visible(once.gradients - bare.gradients, backward) + bare.gradients;
     return {(p.scatters_each_pass() ? passes : 1) * gradients,
             visible(once.weights - bare.weights, forward) + bare.weights};

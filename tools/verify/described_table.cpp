@@ -139,8 +139,10 @@ class TableRuns {
   private:
     void add(std::size_t number);
     void add_collective(const RowRun& run);
-    void add_variants(RowRun& run, const std::vector<const Open*>& open,
-                      std::vector<std::string> chosen);
+    void add_variants(RowRun& run, const std::vector<const Change*>& changes,
+                      const std::vector<std::string>& settings);
+    void add_choices(RowRun& run, const std::vector<const Open*>& open,
+                     std::vector<std::string> chosen);
     std::size_t variant(std::vector<std::string> settings, bool must_run);
     void add_sums(Columns& columns, std::size_t number) const;
     void run_variants();
@@ -225,13 +227,7 @@ void TableRuns::add(std::size_t number) {
             run.software = setting.substr(stack.size(), setting.size() - stack.size() - 1);
         }
     }
-    std::vector<const Open*> open;
-    for (const Open& each : d_.open) open.push_back(&each);
-    for (const Change* change : changes) {
-        for (const Open& each : change->open) open.push_back(&each);
-    }
-    run.opened = open.size();
-    add_variants(run, open, settings);
+    add_variants(run, changes, settings);
     if (!d_.base.empty()) {
         for (const KeyTemplate& key : d_.base) settings.push_back(key.setting(columns));
         run.base = variant(std::move(settings), false);
@@ -349,8 +345,20 @@ Position TableRuns::place(const RowRun& run, const std::string& column) const {
     return table_.places[run.row][own ? found - table_.columns.begin() : 0];
 }
 
-void TableRuns::add_variants(RowRun& run, const std::vector<const Open*>& open,
-                             std::vector<std::string> chosen) {
+// One for each choice of what is left open, by the table or by what holds for this row.
+void TableRuns::add_variants(RowRun& run, const std::vector<const Change*>& changes,
+                             const std::vector<std::string>& settings) {
+    std::vector<const Open*> open;
+    for (const Open& each : d_.open) open.push_back(&each);
+    for (const Change* change : changes) {
+        for (const Open& each : change->open) open.push_back(&each);
+    }
+    run.opened = open.size();
+    add_choices(run, open, settings);
+}
+
+void TableRuns::add_choices(RowRun& run, const std::vector<const Open*>& open,
+                            std::vector<std::string> chosen) {
     if (open.empty()) {
         // What a table leaves open was chosen so that it fits; what it prints did run.
         const bool own = d_.open.size() < run.opened;
@@ -361,7 +369,7 @@ void TableRuns::add_variants(RowRun& run, const std::vector<const Open*>& open,
     for (const std::string& value : open[0]->values) {
         std::vector<std::string> with = chosen;
         with.push_back(open[0]->key + "=" + value);
-        add_variants(run, {open.begin() + 1, open.end()}, std::move(with));
+        add_choices(run, {open.begin() + 1, open.end()}, std::move(with));
     }
 }
 
@@ -486,7 +494,7 @@ std::size_t TableRuns::metric(const std::string& name) const {
     return static_cast<std::size_t>(found - metrics_.begin());
 }
 
-// Of variants the possible one with the shortest step.
+// The possible variant with the shortest step.
 std::optional<std::size_t> TableRuns::fastest(const std::vector<std::size_t>& variants) const {
     std::optional<std::size_t> best;
     const auto step = [&](std::size_t i) { return trials_[i]->summary(metric("step_time")).mean; };

@@ -156,10 +156,9 @@ struct Releases {
 };
 
 // What the words of a row's texts decide, a key or a column: of the first of the columns that has any, the
-// longest; a release is as long as what the text has of it, and stands for a word that leaves it open, whatever
-// the column. With separators each piece of the first column's
-// text is a word, as a regular expression, and the key is a list of what they say; what says nothing of it is
-// an empty text.
+// longest; a release is as long as what the text has of it, and stands for a word that leaves it open,
+// whatever the column. With separators each piece of the first column's text is a word, as a regular
+// expression, and the key is a list of what they say; what says nothing of it is an empty text.
 struct Words {
     std::string key;
     std::string name;  // of a column that has what they say; empty: none
@@ -178,7 +177,7 @@ struct Words {
     const std::string* value(const Columns& row) const;
 
   private:
-    // Of a release that a column names and that makes `word` exact; else `word`.
+    // What a release says that a column names and that makes `word` exact; else `word`.
     const std::string* refined(const std::string* word, const Columns& row) const;
     // Hands what each piece says to `use`, and gives those that are no word.
     std::vector<std::string> each_piece(
