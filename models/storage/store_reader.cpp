@@ -102,7 +102,9 @@ void StoreReader::read_network() {
                     "own: [fabric.storage], apart from the compute network; compute: the servers "
                     "stand on [fabric.compute] and share its links");
     converged_asked_ = network == 1;
-    converged_ = converged_asked_ || (node_.storage_nics == 0 && kind_->place != StorePlace::nodes);
+    // A store that nobody described is nowhere.
+    const bool wants = storage_.present() && node_.storage_nics == 0;
+    converged_ = converged_asked_ || (wants && kind_->place != StorePlace::nodes);
     if (converged_for_want()) {
         warn_of_keys(storage_, {"network"},
                      fmt::format("has no effect: {} has no NICs for storage, and its traffic "
