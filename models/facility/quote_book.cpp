@@ -185,7 +185,7 @@ bool QuoteBook::buyable(const Quote& quote) const {
 }
 
 void QuoteBook::refuse(const Quote& quote) {
-    Section& section = sections_[&quote - all_.data()];
+    Section& section = section_of(quote);
     const bool over = quote.valid_until && *quote.valid_until < *purchase_;
     section.error(over ? "valid_until" : "valid_from",
                   fmt::format("the quote is {} on the day of purchase, {}",
@@ -281,9 +281,8 @@ void QuoteBook::replace(Price& price, const Quote& quote, double quantity,
     if (std::ranges::find(set_by_hand, quote.of) == set_by_hand.end()) {
         return take_price(price, quote, quantity);
     }
-    Section& section = sections_[static_cast<std::size_t>(&quote - all_.data())];
-    section.warning("price",
-                    fmt::format("has no effect: {} is given", cost_.path("price." + quote.of)));
+    section_of(quote).warning(
+        "price", fmt::format("has no effect: {} is given", cost_.path("price." + quote.of)));
 }
 
 // What the same GPUs would cost elsewhere, for the hours that they are used: nothing of it is bought here.
@@ -291,7 +290,7 @@ void QuoteBook::take_rent(CostPlan& plan, const Quote& quote,
                           const std::vector<std::string>& set_by_hand) {
     const double hours = static_cast<double>(plan.gpus) * hours_per_year * plan.utilisation;
     replace(plan.prices[*plan.rental], quote, hours, set_by_hand);
-    Section& section = sections_[static_cast<std::size_t>(&quote - all_.data())];
+    Section& section = section_of(quote);
     const char* problem = "has no effect: nothing is rented here, it is only compared with";
     if (!quote.support.empty() || !quote.licence.empty()) section.warning("year", problem);
     if (quote.available) section.warning("available", problem);

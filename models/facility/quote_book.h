@@ -68,6 +68,7 @@ class QuoteBook {
     void take_rent(CostPlan& plan, const Quote& quote, const std::vector<std::string>& set_by_hand);
     bool buyable(const Quote& quote) const;
     void refuse(const Quote& quote);
+    Section& section_of(const Quote& quote) { return sections_[&quote - all_.data()]; }
     void keep(CostPlan& plan, const Quote& quote, const std::vector<double>& by_year,
               const char* what, double quantity, bool of_tenants) const;
 

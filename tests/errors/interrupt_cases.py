@@ -9,9 +9,17 @@ from harness import (FOLDER, LONG_SCENARIO, SECONDS_MAX, SHORT_SCENARIO, check, 
 
 
 def case_interrupted_by_ctrl_c(program, folder):
+    keeps_what_is_done(program, folder, signal.SIGINT)
+
+
+def case_ended_by_a_time_limit(program, folder):  # of Slurm or systemd
+    keeps_what_is_done(program, folder, signal.SIGTERM)
+
+
+def keeps_what_is_done(program, folder, how):
     process, db = start_long_run(program, folder)
     try:
-        process.send_signal(signal.SIGINT)
+        process.send_signal(how)
         stdout, stderr = process.communicate(timeout=SECONDS_MAX)
     finally:
         stop(process)

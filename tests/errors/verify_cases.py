@@ -94,6 +94,9 @@ def case_verify_units_parts_and_words_that_say_no(program, folder):
     equal("8,192", expected, str(run(seq="8,192")[0][0]["simulated"]))
     check(str(run(overlap="tp dp")[0][0]["simulated"]) != expected, "tp is hidden")
     equal("no tp", expected, str(run(overlap="dp no tp")[0][0]["simulated"]))
+    nothing = str(run(overlap="none")[0][0]["simulated"])
+    for denied in ("no tp", "without tp or dp", "tp=false", "no"):
+        equal(denied, nothing, str(run(overlap=denied)[0][0]["simulated"]))
     for denied in ("dp without pp or tp", "dp tp=false", "dp; no tp_comm_overlap", "dp, tp: off"):
         equal(denied, expected, str(run(overlap=denied)[0][0]["simulated"]))
     small = {"hidden": 1024, "ffn_hidden": 4096, "heads": 16, "seq": 1024}  # of which the CPU's launches are most

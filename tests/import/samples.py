@@ -47,7 +47,7 @@ SAMPLES = [
     ("xid failures/dmesg_xid119_gsp.log", 2, ["no log says how many nodes were watched"]),
     ("xid failures/dmesg_xid119_gsp.log --node-days 100", 0, ['name = "gpu_gsp"', "Xid 119"]),
     ("xid failures/xid_catalog_2025-10.csv --node-days 100", 2, ["has no line with an Xid"]),
-    ("nccl_topology node/nccl_topo_dgx_a100.xml", 0, ["gpus_per_node = 8 ", "8 GPUs, sm 80", "nvlink = true"]),
+    ("nccl_topology node/nccl_topo_dgx_a100.xml", 0, ["gpus_per_node = 8 ", "8 GPUs, sm 80", "nvlink = true", "nics_per_node = 8 "]),
     ("nccl_topology node/rccl_topo_8p_mi300.xml", 0, ["gpus_per_node = 8 ", "7 links a GPU"]),
     ("nccl_topology node/rccl_topo_8p_pcie.xml", 0, ["nvlink = false"]),
     ("nvidia_smi_topo node/nvidia_smi_topo_m_h200_a3ultra.txt", 0,

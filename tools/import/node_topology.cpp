@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <pugixml.hpp>
 #include <set>
@@ -200,14 +201,13 @@ class NcclTopology : private NodeTopology {
 
     // Where some NICs are behind the switches of GPUs, the others are for storage or the front end.
     void count_nics() {
-        const auto near = std::ranges::count_if(nets_, near_gpu);
-        for (const pugi::xml_node& net : nets_) {
-            if (near == 0 || near_gpu(net)) add_net(net);
-        }
-        if (near == 0 || nic_count_ == std::ssize(nets_)) return;
+        const std::size_t all = nets_.size();
+        if (std::ranges::any_of(nets_, near_gpu)) std::erase_if(nets_, std::not_fn(near_gpu));
+        for (const pugi::xml_node& net : nets_) add_net(net);
+        if (nets_.size() == all) return;
         warning({first_line_, 1}, "net",
-                fmt::format("{} of {} NICs are not behind a GPU's PCIe switch",
-                            std::ssize(nets_) - nic_count_, nets_.size()),
+                fmt::format("{} of {} NICs are not behind a GPU's PCIe switch", all - nets_.size(),
+                            all),
                 "left out, as NICs of storage or the front end");
     }
 
