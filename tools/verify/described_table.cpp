@@ -83,10 +83,7 @@ struct RowRun {
     std::string name = {};
     std::string software = {};  // that ran it, where the description or the row says so
     std::vector<Expected> expected = {};
-    std::size_t opened = 0;  // keys that are left open, by the table or by what holds for this row
     std::vector<std::size_t> variants = {};
-    std::vector<std::size_t> otherwise =
-        {};  // where none of these fits: likewise, whether it does or not
     std::optional<std::size_t> base = {};
 };
 
@@ -353,7 +350,6 @@ void TableRuns::add_variants(RowRun& run, const std::vector<const Change*>& chan
     for (const Change* change : changes) {
         for (const Open& each : change->open) open.push_back(&each);
     }
-    run.opened = open.size();
     add_choices(run, open, settings);
 }
 
@@ -361,9 +357,7 @@ void TableRuns::add_choices(RowRun& run, const std::vector<const Open*>& open,
                             std::vector<std::string> chosen) {
     if (open.empty()) {
         // What a table leaves open was chosen so that it fits; what it prints did run.
-        const bool own = d_.open.size() < run.opened;
-        run.variants.push_back(variant(chosen, run.opened > 0));
-        if (own) run.otherwise.push_back(variant(std::move(chosen), false));
+        run.variants.push_back(variant(std::move(chosen), !d_.open.empty()));
         return;
     }
     for (const std::string& value : open[0]->values) {
@@ -386,7 +380,7 @@ void TableRuns::run_variants() {
     }
     std::set<std::string> names;
     for (const RowRun& row : rows_) {
-        if (row.opened > 0) names.insert("step_time");
+        if (row.variants.size() > 1) names.insert("step_time");
         for (const Expected& e : row.expected) {
             for (std::string name : e.simulated.names()) {
                 if (row.columns.has(name)) continue;
@@ -494,12 +488,18 @@ std::size_t TableRuns::metric(const std::string& name) const {
     return static_cast<std::size_t>(found - metrics_.begin());
 }
 
-// The possible variant with the shortest step.
+bool fits(const Trial& trial) {
+    return !trial.step || total_bytes(trial.memory) <= trial.step->memory_capacity;
+}
+
+// The possible variant with the shortest step, of those that fit where one does.
 std::optional<std::size_t> TableRuns::fastest(const std::vector<std::size_t>& variants) const {
     std::optional<std::size_t> best;
-    const auto step = [&](std::size_t i) { return trials_[i]->summary(metric("step_time")).mean; };
+    const auto rank = [&](std::size_t i) {
+        return std::pair(!fits(*trials_[i]), trials_[i]->summary(metric("step_time")).mean);
+    };
     for (const std::size_t i : variants) {
-        if (trials_[i]->possible() && (!best || step(i) < step(*best))) best = i;
+        if (trials_[i]->possible() && (!best || rank(i) < rank(*best))) best = i;
     }
     return best;
 }
@@ -507,8 +507,7 @@ std::optional<std::size_t> TableRuns::fastest(const std::vector<std::size_t>& va
 void TableRuns::finish(const RowRun& row) {
     const Trial* const base = row.base ? &*trials_[*row.base] : nullptr;
     if (base != nullptr && !base->possible()) return refuse(row, *base);
-    std::optional<std::size_t> chosen = fastest(row.variants);
-    if (!chosen) chosen = fastest(row.otherwise);
+    const std::optional<std::size_t> chosen = fastest(row.variants);
     if (!chosen) return refuse(row, *trials_[row.variants[0]]);
     const Trial* const best = &*trials_[*chosen];
     for (const auto& [e, simulated] : row.expected) {

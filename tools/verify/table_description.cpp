@@ -464,7 +464,7 @@ void DescriptionReader::read_changes() {
         read_keys(section, "set", "As table.set, and instead of it", change.set);
         read_open(section,
                   "Keys that these rows leave open, each with values: of these the fastest step "
-                  "that fits, or the last where none does, since the run did",
+                  "that fits, or where none does the fastest, since the run did",
                   change.open);
         section.read("skip", change.skip, "Nothing here can say what these rows say");
         section.read("refuse", change.refuse,
