@@ -340,10 +340,10 @@ void RankStep::slow_down(Communicators& network) {
     slow_.backward = taken(gradients + (layered() ? weights : 0), beside * work.backward);
 }
 
-// Weights come beside the first passes, gradients leave beside the last, with ZeRO-2 beside each.
+// Weights come beside the first passes, gradients leave beside the last, or beside each.
 double RankStep::slowness(const Unit& unit, std::int64_t i, std::int64_t last) const {
     if (layered()) return 1 + (unit.backward ? slow_.backward : slow_.forward);
-    if (unit.backward) return 1 + (p_.zero == 2 || i >= last ? slow_.backward : 0);
+    if (unit.backward) return 1 + (p_.scatters_each_pass() || i >= last ? slow_.backward : 0);
     return 1 + (i < p_.passes_beside() ? slow_.forward : 0);
 }
 
@@ -480,14 +480,14 @@ std::string RankStep::trace() {
         if (weights == tail_) weights.clear();
         if (!p_.overlap_data && !weights.empty()) tail_ = std::exchange(weights, {});
     }
+    const bool each_pass = p_.scatters_each_pass();
     Ids before;
     for (std::int64_t i = 0; i < std::ssize(units); ++i) {
         const Unit& unit = units[static_cast<std::size_t>(i)];
         const Ids begun = tail_;
         receive(unit, p_.overlap_pipeline ? before : tail_);
         before = begun;
-        const bool scatters =
-            !layered() && unit.backward && (p_.zero == 2 ? unit.chunk == 0 : i == last);
+        const bool scatters = !layered() && unit.backward && (each_pass || i == last);
         Ids scattered;
         if (scatters && p_.overlap_data) {
             scattered = collectives(exchanges(false), CallPurpose::gradients,
@@ -502,10 +502,10 @@ std::string RankStep::trace() {
         }
         const Ids ahead = std::exchange(scattered, {});
         gradients_.insert(gradients_.end(), ahead.begin(), ahead.end());
-        if (p_.zero == 2) {
+        if (each_pass && !layered()) {
             for (const Id id : std::exchange(gradients_, {})) wait(id);
         }
-        const bool at_end = p_.zero == 2 ? scatters : i + 1 == std::ssize(units);
+        const bool at_end = each_pass ? scatters : i + 1 == std::ssize(units);
         if (layered() || !at_end) continue;
         for (const Id id : std::exchange(gradients_, {})) wait(id);
         tail_ = collectives(p_.overlap_data ? exchanges(true) : here_->exchanges,
