@@ -14,6 +14,7 @@ void parallel_for(std::size_t count, unsigned threads, const std::atomic<bool>* 
     std::atomic<std::size_t> next{0};
     std::atomic<bool> failed{false};
     std::exception_ptr failure;
+    std::size_t failed_at = count;
     std::mutex mutex;
     const auto work = [&] {
         while (!(cancelled != nullptr && *cancelled) && !failed) {
@@ -22,8 +23,11 @@ void parallel_for(std::size_t count, unsigned threads, const std::atomic<bool>* 
             try {
                 task(i);
             } catch (...) {
+                failed = true;
                 const std::lock_guard lock(mutex);
-                if (!failed.exchange(true)) failure = std::current_exception();
+                if (i > failed_at) return;
+                failed_at = i;
+                failure = std::current_exception();
             }
         }
     };

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "models/campaign/sections.h"
+#include "sim/parallel.h"
 
 namespace railyard {
 
@@ -71,19 +72,22 @@ void model_conditions_on(const Scenario& s, const NetworkDraw* draw, JobSteps& o
 
 }  // namespace
 
-void model_conditions(Scenario& s) {
+void model_conditions(Scenario& s, unsigned threads) {
     if (s.given_step) {
         s.job.slowed = given_slowdowns(s);
         return;
     }
     if (s.slow_parts.empty() && s.job.smaller.empty()) return;
     try {
-        const NetworkDraw* const usual = usual_draw(s);
-        model_conditions_on(s, usual, s.job);
-        for (NetworkDraw& draw : s.draws) {
-            draw.smaller = s.job.smaller;
-            draw.slowed = s.job.slowed;
-            if (&draw != usual) model_conditions_on(s, &draw, draw);
+        for (NetworkDraw& draw : s.draws) draw.smaller = s.job.smaller;
+        // s.job is set last: all draws read it.
+        parallel_for(s.draws.size(), threads, nullptr,
+                     [&](std::size_t k) { model_conditions_on(s, &s.draws[k], s.draws[k]); });
+        if (const NetworkDraw* const usual = usual_draw(s)) {
+            s.job.smaller = usual->smaller;
+            s.job.slowed = usual->slowed;
+        } else {
+            model_conditions_on(s, nullptr, s.job);
         }
     } catch (const NoPath& no_path) {
         s.no_path = no_path.what();

@@ -13,6 +13,7 @@
 #include "models/campaign/power_reader.h"
 #include "models/campaign/sections.h"
 #include "models/campaign/store_traffic.h"
+#include "sim/parallel.h"
 #include "sim/text.h"
 
 namespace railyard {
@@ -312,8 +313,8 @@ void ScenarioReader::read_work() {
 
 // What follows once all is read: steps under each condition, the counterfactual.
 void ScenarioReader::derive() {
-    if (ok() && !s_.world) model_conditions(s_);
-    if (ok() && !s_.world) model_stages(s_, changes_.without);
+    if (ok() && !s_.world) model_conditions(s_, changes_.threads);
+    if (ok() && !s_.world) model_stages(s_, changes_.without, changes_.threads);
     if (!s_.failures) leave_out_failures(s_);
     if (ok()) remove_from_campaign(s_, changes_.without);
     if (ok() && !s_.world) route_steps(s_);
@@ -646,21 +647,21 @@ void ScenarioReader::model_steps() {
 
 // On each of the draws that there are; the one in the middle stands for all where one step must.
 void ScenarioReader::step_on_draws(std::vector<StepModel>& models) {
-    std::vector<StepTime> steps;
-    std::vector<double> lengths;
-    for (StepModel& each : models) {
-        steps.push_back(each.step(s_.plan));
-        steps.back().degraded = held_up(each, s_.plan, s_.faults);
-        lengths.push_back(seconds(steps.back().duration()));
-    }
+    std::vector<StepTime> steps(models.size());
+    std::vector<double> lengths(models.size());
+    parallel_for(models.size(), changes_.threads, nullptr, [&](std::size_t k) {
+        steps[k] = models[k].step(s_.plan);
+        steps[k].degraded = held_up(models[k], s_.plan, s_.faults);
+        lengths[k] = seconds(steps[k].duration());
+    });
     const std::size_t usual = middle_of(lengths);
     for (const PartFault& fault : s_.faults) {
         s_.fault_costs.push_back(held_up(models[usual], s_.plan, {fault}));
     }
     const std::vector<PartFault> heat = power_->throttled_parts(steps[usual]);
-    for (std::size_t k = 0; k < models.size() && !heat.empty(); ++k) {
+    parallel_for(heat.empty() ? 0 : models.size(), changes_.threads, nullptr, [&](std::size_t k) {
         steps[k].throttled = held_up(models[k], s_.plan, s_.faults, heat) - steps[k].degraded;
-    }
+    });
     s_.job.step = steps[usual];
     for (std::size_t k = 0; k < s_.draws.size(); ++k) s_.draws[k].step = steps[k];
     // What is equal here may differ in a stage.

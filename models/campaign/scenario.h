@@ -163,6 +163,7 @@ struct ScenarioChanges {
     bool build_networks = false;  // those too that have no section, by their defaults
     bool packets = false;         // read how the networks treat packets, build the compute network
     bool one_draw = false;  // of the network's random choices, whatever run.network_draws says
+    unsigned threads = 1;   // that measure steps on draws of the network
     // False: no packet window is run, for those who only ask whether the file is right. Storms then delay
     // nothing, and steps on packets are as fast as the NICs.
     bool run_windows = true;

@@ -93,9 +93,9 @@ std::vector<Duration> slowed_steps(const Scenario& scenario, StepModel& steps,
                                    const ParallelPlan& plan);
 
 // Fills the job's tables of steps: by the conditions of scenario.slow_parts, and by size.
-void model_conditions(Scenario& scenario);
+void model_conditions(Scenario& scenario, unsigned threads);
 // The steps of all stages, on each draw of the network's luck and under each condition of slow parts.
-void model_stages(Scenario& s, const LossCauses& without);
+void model_stages(Scenario& s, const LossCauses& without, unsigned threads);
 // The one job's steps over what is left of the network; after its sizes and draws are known.
 void route_steps(Scenario& scenario);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "models/campaign/sections.h"
+#include "sim/parallel.h"
 
 namespace railyard {
 
@@ -126,10 +127,12 @@ void read_stages(Section& job, const Value* job_table, ValueReader& values, Cata
     }
 }
 
-void model_stages(Scenario& s, const LossCauses& without) {
+void model_stages(Scenario& s, const LossCauses& without, unsigned threads) {
     if (s.job.stages.empty() || !s.no_path.empty()) return;
     try {
-        for (NetworkDraw& draw : s.draws) draw.stages = stages_on(s, &draw, without);
+        parallel_for(s.draws.size(), threads, nullptr, [&](std::size_t k) {
+            s.draws[k].stages = stages_on(s, &s.draws[k], without);
+        });
         const NetworkDraw* const usual = usual_draw(s);
         s.job.stages = usual != nullptr ? usual->stages : stages_on(s, nullptr, without);
     } catch (const NoPath& no_path) {

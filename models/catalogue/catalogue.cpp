@@ -362,7 +362,7 @@ Catalogue::Found Catalogue::find(std::string_view kind, std::string_view name,
     // Names and words stay ours: check_overrides has reported who tries to replace one.
     if (given != nullptr && may_be_overridden(*value)) {
         std::string path = "override." + join(kind, name, key);
-        if (read_ != nullptr) read_->insert(path);
+        if (read_ != nullptr) read_->add(path);
         return {given, std::move(path)};
     }
     if (choice_ == ValueChoice::seed && value->kind == Value::Kind::table) {

@@ -10,6 +10,7 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -33,8 +34,22 @@ struct ValueRange {
         origin;  // "paper: its citation in full", or "the scenario" for one that it overrides
 };
 
-// Paths of the overrides that somebody has read: "override.gpu.h100_sxm.max_power".
-using OverridesRead = std::set<std::string>;
+// Paths of the overrides that somebody has read: "override.gpu.h100_sxm.max_power". From any thread.
+class OverridesRead {
+  public:
+    void add(const std::string& path) {
+        const std::lock_guard lock(mutex_);
+        paths_.insert(path);
+    }
+    bool contains(const std::string& path) const {
+        const std::lock_guard lock(mutex_);
+        return paths_.contains(path);
+    }
+
+  private:
+    mutable std::mutex mutex_;
+    std::set<std::string> paths_;
+};
 
 class Catalogue {
   public:

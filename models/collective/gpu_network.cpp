@@ -112,7 +112,15 @@ GpuNetwork::GpuNetwork(const Node& node, const Topology& topology, RoutingSpec r
                       node.pcie.bounce_bytes_per_s, node.pcie.socket_bytes_per_s);
 }
 
+namespace {
+
+std::mutex being_set_up;  // of networks that others are made of
+
+}  // namespace
+
 GpuNetwork GpuNetwork::rehashed(std::uint64_t seed) {
+    RY_CHECK(like_ == nullptr);
+    const std::lock_guard lock(being_set_up);
     GpuNetwork out = *this;
     out.routing_.hash_seed = seed;
     out.like_ = this;
@@ -130,6 +138,7 @@ void GpuNetwork::degrade(const PartFault& fault) {
 void GpuNetwork::set_up() {
     if (router_) return;
     if (like_ != nullptr) {
+        const std::lock_guard lock(being_set_up);
         like_->set_up();
         router_.emplace(*like_->router_);
         router_->rehash(routing_.hash_seed);

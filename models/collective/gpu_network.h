@@ -122,6 +122,7 @@ class GpuNetwork {
     GpuNetwork(const Node& node, const Topology& topology, RoutingSpec routing);
 
     // The same with another seed of its switches' hashes; made of this one, which must outlive it unchanged.
+    // Threads may make and use several.
     GpuNetwork rehashed(std::uint64_t seed);
 
     void degrade(const PartFault& fault);

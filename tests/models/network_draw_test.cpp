@@ -69,6 +69,27 @@ TEST_CASE("replicas are dealt out over draws of hashes, and the interval contain
     CHECK(step.ci95.half_width() > summarise(many).deviation / 3);
 }
 
+TEST_CASE("threads measure steps on draws, and find the same") {
+    const std::vector<std::string> packets = {"run.fidelity=packet",
+                                              "run.network_draws=3",
+                                              "cluster.nodes=9",
+                                              "job.nodes=8",
+                                              "fabric.compute.nodes_per_leaf=2",
+                                              "job.model=llama2_7b"};
+    for (std::vector<std::string> settings : {std::vector<std::string>{}, packets}) {
+        settings.push_back(
+            "failures.cause=[{name=\"slow\",rate_per_node=\"1 /year\",slows=\"nic\",speed=0.5}]");
+        const Scenario alone = load_scenario(hashed, "hashed", {.settings = settings});
+        const Scenario shared =
+            load_scenario(hashed, "hashed", {.settings = settings, .threads = 4});
+        CHECK(alone.draws.size() >= 3);
+        CHECK(steps_of(alone) == steps_of(shared));
+        for (std::size_t k = 0; k < alone.draws.size(); ++k) {
+            CHECK(alone.draws[k].slowed == shared.draws[k].slowed);
+        }
+    }
+}
+
 TEST_CASE("two designs have the same luck") {
     const Scenario a = with({});
     const Scenario b = with({"job.checkpoint.mode=sync", "run.replicas=3"});

@@ -107,6 +107,7 @@ std::optional<RunArguments> parse_run(const std::vector<std::string>& arguments)
     out.changes.windows = watched_windows();
     out.changes.phases = true;
     out.threads = threads_of(*values);
+    out.changes.threads = out.threads;
     out.json = values->count("json") > 0;
     out.quiet_estimates = values->count("no-estimates") > 0;
     const std::int64_t logged = count_option(*values, "db-events", 0);

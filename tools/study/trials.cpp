@@ -37,6 +37,7 @@ Trial run_one(const TrialOptions& options, const ScenarioChanges& changes, unsig
     try {
         ScenarioChanges with_phases = changes;
         with_phases.phases = true;
+        with_phases.threads = threads;
         scenario = load_scenario(options.text, options.file, with_phases);
     } catch (const ScenarioError& error) {
         trial.problem = error.what();
