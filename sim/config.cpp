@@ -336,6 +336,10 @@ void Section::read_text(const char* key, const char* type, std::string& out, con
                       fmt::format("expected text in quotes, found {}", value->describe()));
         return;
     }
+    if (value->text.find('\n') != std::string::npos) {
+        reader_.error(value->at, path(key), "expected a text of one line");
+        return;
+    }
     out = value->text;
 }
 

@@ -89,7 +89,11 @@ std::size_t shown_character(std::string_view text) {
     const bool beyond = first == 0xf4 && second >= 0x90;
     const bool control =
         first == 0xc2 && second < 0xa0;  // an escape sequence may begin with one byte
-    return overlong || surrogate || beyond || control ? 0 : size;
+    // U+2028 to U+202E and U+2066 to U+2069 end a line, or turn round the order in which text is shown.
+    const auto third = static_cast<unsigned char>(text[size - 1]);
+    const bool order = first == 0xe2 && ((second == 0x80 && third >= 0xa8 && third <= 0xae) ||
+                                         (second == 0x81 && third >= 0xa6 && third <= 0xa9));
+    return overlong || surrogate || beyond || control || order ? 0 : size;
 }
 
 }  // namespace

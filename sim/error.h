@@ -58,8 +58,8 @@ class Diagnostics {
     std::vector<Diagnostic> warnings_;
 };
 
-// `text` as a terminal may show it: control characters and what is not UTF-8 as \x1b, but for tabs and ends
-// of lines. Text without them stays as it is.
+// `text` as a terminal may show it: control characters, those that change the direction of text and what is
+// not UTF-8 as \x1b, but for tabs and ends of lines. Text without them stays as it is.
 std::string visible(std::string_view text);
 
 // "file:line:column: error: path: message" and an indented line of help where there is one, visible.

@@ -183,6 +183,8 @@ TEST_CASE("a text is visible, and the same where it was") {
     CHECK(visible("\xe2\x82") == "\\xe2\\x82");           // cut off
     CHECK(visible("\xc0\xaf") == "\\xc0\\xaf");           // overlong
     CHECK(visible("\xed\xa0\x80") == "\\xed\\xa0\\x80");  // half of a pair
+    CHECK(visible("\u202e \u2066 \u2028") == "\\xe2\\x80\\xae \\xe2\\x81\\xa6 \\xe2\\x80\\xa8");
+    CHECK(visible("\u05d0 \u200f \u2024 \u2065") == "\u05d0 \u200f \u2024 \u2065");
     CHECK(visible("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");
 }
 
