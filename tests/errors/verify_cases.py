@@ -409,6 +409,8 @@ def case_verify_training_runs_as_people_write_them(program, folder):
     titan = {"notes": "torchtitan", "pp": 4, "tp": 2, "gpu": "H100-96GB", "sharding": "fsdp2 (zero3)"}
     grace = {"gpu": "GB200", "gpus_per_node": 4, "nvlink_domain": 72, "notes": "mbridge_26.02", "nic_gbit_per_gpu": 400}
     eight = {"precision": "fp8", "notes": "torchtitan_2025"}
+    latent = {**MIXTURE, "model": "DeepSeek-V3", "layers": 61, "head_dim": 192, "experts": 256, "top_k": 8, "moe_ffn": 2048, "ep": 64, "gpus": 256}
+    mla = "MLA (q_lora 1536; kv_lora 512; qk 128+64; v 128)"
     for one, other in (
             ({**titan, "microbatch": 32}, {**titan, "microbatch": 8}),  # of 8 replicas, in 4 parts
             ({**titan, "microbatch": ""}, {**titan, "microbatch": 8}),
@@ -423,6 +425,17 @@ def case_verify_training_runs_as_people_write_them(program, folder):
             ({"recompute": "full 20 layers"}, {"recompute": "full:20"}),
             ({"recompute": "uniform 1"}, {"recompute": "full"}),
             ({"notes": "5 of 6 layers sliding window 1024"}, {"notes": "5 of 6 layers with sliding window 1024"}),
+            ({"notes": "sliding-window attention of 1024 tokens", "seq": 8192}, {"notes": "sliding window 1024", "seq": 8192}),
+            ({"notes": "5:1 local/global attention; window size 1024"}, {"notes": "5 of 6 layers sliding window 1024"}),
+            ({"notes": "chunked attention 2048 in 3 of 4 layers"}, {"notes": "3 of 4 layers sliding window 1024"}),
+            ({"notes": "torchtitan", "recompute": "selective (2)"}, {"notes": "torchtitan", "recompute": "every 2nd layer"}),
+            ({"notes": "torchtitan", "recompute": "selective activation checkpointing"}, {"notes": "torchtitan", "recompute": "SAC"}),
+            ({"notes": "torchtune; LoRA r=16"}, {"notes": "torchtune", "sharding": "zero1; LoRA"}),
+            ({**MIXTURE, "notes": "interleave_moe_layer_step 2"}, {**MIXTURE, "notes": "MoE every 2nd layer"}),
+            ({**MIXTURE, "notes": "every other layer is MoE"}, {**MIXTURE, "notes": "MoE every 2nd layer"}),
+            ({**latent, "notes": f"{mla}; first_k_dense_replace 3"}, {**latent, "notes": "multi-head latent attention"}),
+            ({**latent, "notes": f"{mla}; first 3 layers dense"}, {**latent, "head_dim": "", "notes": "none"}),
+            ({**latent, "notes": f"{mla}; without MTP"}, {**latent, "case": "run_woMTP", "notes": mla}),
             ({"notes": "Megatron-Bridge 0.3"}, {"notes": "NeMo Framework 26.02"}),
             ({"notes": "dgxc_v25.11"}, {"notes": "nemo_25.09"}),
             ({"notes": "DeepSpeed"}, {"notes": "DeepSpeed with flash attention"})):  # on an H100
@@ -436,6 +449,8 @@ def case_verify_training_runs_as_people_write_them(program, folder):
                        ({**eight, "precision": "fp8_rowwise"}, eight),
                        ({"notes": "5 of 6 layers sliding window 1024"}, {}),
                        ({**MIXTURE, "notes": "MoE every 2nd layer"}, MIXTURE),
+                       ({**latent, "notes": f"{mla}; without MTP"}, {**latent, "notes": mla}),
+                       ({"notes": "torchtitan", "recompute": "selective"}, {"notes": "torchtitan", "recompute": "none"}),
                        ({"gpu": "A100-PCIe-80GB", "tp": 8}, {"gpu": "A100-80GB", "tp": 8})):
         rows, stderr = trainings(program, folder, one, other)
         check(len(rows) == 2 and rows[0]["simulated"] != rows[1]["simulated"], f"{one}\n{other}: {rows} {stderr}")
@@ -470,6 +485,7 @@ def case_verify_training_runs_that_can_not_be_said(program, folder):
                       ({"notes": "hybrid Mamba"}, "notes: no column says what states these layers have"),
                       ({**MIXTURE, "notes": "MoE in every layer but the last"}, "notes: a mixture in each so many-th layer"),
                       ({"notes": "3 of 5 layers sliding window 1024"}, "notes: one layer of so many that sees all"),
+                      ({"notes": "QLoRA"}, "notes: weights of four bits"),
                       ({"precision": "mxfp4"}, "precision: no word of it says"),
                       ({"metric": "time_to_train_min"}, "metric: nothing is held to 'time_to_train_min' here")):
         rows, stderr = trainings(program, folder, run)
