@@ -233,6 +233,9 @@ void ScenarioReader::read_networks_and_stores() {
         if (any_order(kind)) kind = NetworkKind::roce;
         s_.node.transport = to_text(kind);
     }
+    // A NIC is as fast as its link.
+    s_.node.nic_bandwidth =
+        std::min(s_.node.nic_bandwidth, s_.networks[0].spec.nic_bandwidth * s_.node.wire_share);
     // A socket is as fast as the core that serves it.
     if (s_.networks[0].kind == NetworkKind::tcp && !nic_bandwidth_given_) {
         const Bandwidth stream = catalogue_->bandwidth("tcp", "", "stream_bandwidth");

@@ -1,5 +1,6 @@
 """Runs that somebody interrupts or kills."""
 
+import json
 import re
 import signal
 import sqlite3
@@ -118,6 +119,20 @@ def case_verbs_that_say_what_is_done_by_ctrl_c(program, folder):
                                          "fabric.compute.kind=roce", "--set", "fabric.compute.topology=fat_tree"], 3)
     check(stderr.endswith("railyard: interrupted: 1 of 2 scenarios were checked\n"), stderr)
     check("first.toml" in stdout, stdout)
+
+
+def case_a_window_says_as_json_how_far_it_came(program, folder):
+    path = folder / "long.toml"
+    path.write_text("""
+run.duration = "1 h"
+cluster = { node = "dgx_h100", nodes = 32 }
+fabric.compute = { kind = "roce", topology = "fat_tree", leaf = "sn5600_spectrum4", nodes_per_leaf = 8 }
+job.step.time = "5 s"
+window.traffic = [{ kind = "all_to_all", bytes = "16 GiB" }]
+""")
+    stdout, _ = interrupt(program, ["window", str(path), "--json"], 1.5)
+    windows = json.loads(stdout)["windows"]
+    check(len(windows) == 1 and not windows[0]["complete"], stdout)
 
 
 def case_killed(program, folder):

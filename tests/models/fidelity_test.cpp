@@ -48,6 +48,12 @@ TEST_CASE("on a network that loses nothing, both fidelities say the same") {
     }
 }
 
+TEST_CASE("NICs on slower links are as slow without a network") {
+    const Scenario s = with({"fabric.compute.nic_bandwidth=200 Gbit/s"});
+    CHECK(s.node.nic_bandwidth.bits_per_second() == 194'000'000'000);
+    CHECK(s.job.step.duration() == with({"cluster.nic_bandwidth=194 Gbit/s"}).job.step.duration());
+}
+
 TEST_CASE("hash collisions cost a step, and queue pairs buy most of it back") {
     const double ideal = step_s({});
     const double one = step_s({"run.fidelity=flow"});

@@ -76,10 +76,13 @@ int run_single(const std::string& path, const std::vector<std::string>& settings
         } else {
             print_window(s, window, r);
         }
-        if (r.ending == WindowEnding::cancelled) return exit_interrupted;
+        if (r.ending == WindowEnding::cancelled) {
+            code = exit_interrupted;
+            break;
+        }
         code = std::max(code, complained(complaint(s, window, r)));
     }
-    print_warnings(unread_overrides(s));
+    if (code != exit_interrupted) print_warnings(unread_overrides(s));
     if (json) {
         fmt::print(
             "{}\n",
