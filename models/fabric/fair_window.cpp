@@ -14,8 +14,8 @@ namespace {
 // for that and for the one before.
 class FairTransfers {
   public:
-    FairTransfers(const Topology& topology, std::size_t flows)
-        : shares_(capacities(topology), flows) {}
+    FairTransfers(std::vector<double> capacities, std::size_t flows)
+        : shares_(std::move(capacities), flows) {}
 
     void add(const PacketFlow& flow, Transfer transfer) {
         transfer.after = flow.after_joint >= 0 ? joints_.at(flow.after_joint) : of(flow.after);
@@ -44,7 +44,8 @@ class FairTransfers {
 
 }  // namespace
 
-std::optional<std::vector<Picoseconds>> fair_ends(const Topology& t, const PacketProfile& profile,
+std::optional<std::vector<Picoseconds>> fair_ends(Catalogue& catalogue, const Topology& t,
+                                                  const PacketProfile& profile,
                                                   const PacketWindow& window) {
     const std::vector<PacketFlow>& flows = window.flows;
     if (!window.faults.empty() || !window.aggregating.empty()) return std::nullopt;
@@ -53,7 +54,12 @@ std::optional<std::vector<Picoseconds>> fair_ends(const Topology& t, const Packe
     RoutingSpec of_queue_pair = window.routing;
     of_queue_pair.queue_pairs = 1;
     Router router(t, of_queue_pair);
-    FairTransfers shares(t, flows.size());
+    // What a core pushes through a TCP connection is a link that each flow has to itself.
+    const bool tcp = profile.congestion == "tcp";
+    std::vector<double> rates = capacities(t);
+    const auto links = static_cast<LinkId>(rates.size());
+    if (tcp) rates.resize(links + flows.size(), read_tcp(catalogue).stream_bits_per_s / 8);
+    FairTransfers shares(std::move(rates), flows.size());
     std::vector<Picoseconds> back;
     for (const PacketFlow& f : flows) {
         Transfer transfer;
@@ -67,6 +73,7 @@ std::optional<std::vector<Picoseconds>> fair_ends(const Topology& t, const Packe
         transfer.bytes = real(f.bytes) * on_wire;
         transfer.start = f.start;
         transfer.latency = router.latency(transfer.usages);
+        if (tcp) transfer.usages.push_back({static_cast<LinkId>(links + back.size()), 1});
         back.push_back(transfer.latency);
         shares.add(f, std::move(transfer));
     }

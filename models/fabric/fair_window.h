@@ -9,8 +9,9 @@
 namespace railyard {
 
 // When each flow would have ended at flow scale: fair shares of links, sprayed, hashed or adaptive as the
-// packets are, and its acknowledgement back. None: faults and reductions in switches are not the same there.
-std::optional<std::vector<Picoseconds>> fair_ends(const Topology& topology,
+// packets are, and its acknowledgement back. A TCP connection is no faster than a core. None: faults and
+// reductions in switches are not the same there.
+std::optional<std::vector<Picoseconds>> fair_ends(Catalogue& catalogue, const Topology& topology,
                                                   const PacketProfile& profile,
                                                   const PacketWindow& window);
 

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "models/fabric/fair_window.h"
 #include "models/fabric/materials.h"
 #include "sim/config.h"
 #include "tests/models/windows.h"
@@ -372,4 +373,31 @@ TEST_CASE("InfiniBand's packets have headers of their own and at most 4096 B") {
           4096);
     CHECK_THROWS_AS(load({"fabric.compute.kind=infiniband", "fabric.compute.mtu=8192 B"}),
                     ScenarioError);
+}
+
+TEST_CASE("a TCP connection is no faster than a core by fair shares either") {
+    ScenarioChanges changes;
+    changes.packets = true;
+    changes.settings = {"fabric.compute.kind=tcp"};
+    const Scenario s = load_scenario(one_switch + R"(
+[[window.traffic]]
+kind = "incast"
+senders = 1
+bytes = "64 MB"
+)",
+                                     "window.toml", changes);
+    const NetworkWindow w = packet_windows(s)[0];
+    StandaloneCatalogue own = s.open_catalogue();
+    const PacketProfile& profile = w.network->packets;
+    const auto fair = fair_ends(own.catalogue, w.network->topology, profile, w.window);
+    REQUIRE(fair);
+    const double stream = read_tcp(own.catalogue).stream_bits_per_s;
+    const double packets = 64e6 / static_cast<double>(profile.spec.payload_bytes);
+    const double bits = 8 * (64e6 + packets * static_cast<double>(profile.spec.header_bytes));
+    CHECK(static_cast<double>((*fair)[0].count()) * 1e-12 ==
+          doctest::Approx(bits / stream).epsilon(0.001));
+    // Slow start is all that packets add.
+    const WindowResult r = run_to_its_end(s, w);
+    CHECK(static_cast<double>(r.ends[0].count()) ==
+          doctest::Approx(static_cast<double>((*fair)[0].count())).epsilon(0.03));
 }

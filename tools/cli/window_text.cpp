@@ -197,7 +197,9 @@ void print_traffic(const Scenario& s, const NetworkWindow& window, const WindowR
 
 // What packets make of it: queues, marks, losses, unfairness.
 void print_fair_shares(const Scenario& s, const NetworkWindow& window, const WindowResult& r) {
-    const auto ends = fair_ends(window.network->topology, window.network->packets, window.window);
+    StandaloneCatalogue own = s.open_catalogue();
+    const auto ends =
+        fair_ends(own.catalogue, window.network->topology, window.network->packets, window.window);
     if (!ends) return;
     WindowResult fair = r;
     fair.ends = *ends;
