@@ -93,6 +93,10 @@ class Congestion {
                                 std::int64_t /*turns*/) const {
         return 0;
     }
+    // What the NIC at this vertex takes from now on: as much as its links carry, or its host. Of those that
+    // tell receivers.
+    virtual void receiver_takes(std::uint32_t /*vertex*/, double /*bits_per_s*/,
+                                Picoseconds /*now*/) {}
     // Its packets take another path from now on.
     virtual void rerouted(std::uint32_t) {}
     virtual void acknowledged(std::uint32_t flow, const Acknowledgement& ack, Pace& pace) = 0;

@@ -5,9 +5,10 @@
 // comes back is void: from then on it sends while it has credit, and may overdraw it by a part of a packet.
 // Each packet says how much credit its sender wants: for what it has to send, those products at most, divided
 // by the flows of its NIC that could send now, less the credit that it has. The receiver gives credit in
-// portions, at a pace a little below its own rate: in turn to its senders that want any, and first to one
-// that it has not heard of before. While none wants any, the others get it in turn, in advance, up to those
-// products beyond what they want. Senders that have ended get it too: a receiver can't know that they have.
+// portions, at a pace a little below the rate at which its links work and its host takes packets: in turn to
+// its senders that want any, and first to one that it has not heard of before. While none wants any, the
+// others get it in turn, in advance, up to those products beyond what they want. Senders that have ended
+// get it too: a receiver can't know that they have.
 //
 // With a window beside it (NSCC) both must permit a packet, and a sender wants no more than its window. What
 // the last link trims does not move that window.
@@ -92,7 +93,7 @@ class ReceiverCredits final : public Congestion {
 
     void start(std::uint32_t flow, const FlowStart& given, Pace& pace) override {
         State& s = fresh(flows_, flow);
-        if (given.destination >= receivers_.size()) receivers_.resize(given.destination + 1U);
+        receiver(given.destination);
         s.destination = given.destination;
         s.packet = given.packet_bytes;
         pace.bits_per_s = given.line_bits_per_s;
@@ -111,6 +112,11 @@ class ReceiverCredits final : public Congestion {
     }
 
     bool tells_receivers() const override { return true; }
+    void receiver_takes(std::uint32_t vertex, double bits_per_s, Picoseconds now) override {
+        Receiver& r = receiver(vertex);
+        catch_up(r, now);
+        r.bits_per_s = bits_per_s;
+    }
     std::int64_t wanted(std::uint32_t flow, std::int64_t sent, std::int64_t backlog,
                         std::int64_t turns) const override {
         const State& s = flows_[flow];
@@ -208,6 +214,7 @@ class ReceiverCredits final : public Congestion {
         bool runs = false;
     };
     struct Receiver {
+        double bits_per_s = 0;  // that it takes
         std::deque<std::uint32_t> wanting;
         std::deque<std::uint32_t> others;  // that credit is given to in advance
         std::uint32_t clock = none;        // the flow whose timer is its own
@@ -225,9 +232,13 @@ class ReceiverCredits final : public Congestion {
         s.given_before = s.given;
         set(flow, pace);
     }
-    Picoseconds time_of(std::int64_t bytes, double share) const {
-        return Picoseconds(
-            static_cast<std::int64_t>(real(bytes) * 8e12 / (share * spec_.line_bits_per_s)));
+    Receiver& receiver(std::uint32_t vertex) {
+        if (vertex >= receivers_.size()) {
+            Receiver fresh;
+            fresh.bits_per_s = spec_.line_bits_per_s;
+            receivers_.resize(vertex + 1U, fresh);
+        }
+        return receivers_[vertex];
     }
     Picoseconds next_round() {
         const CoreSpec& core = spec_.core;
@@ -259,7 +270,8 @@ class ReceiverCredits final : public Congestion {
         s.place = Place::nowhere;
         s.given += grant;
         s.credit += grant;
-        r.free_at += time_of(grant, spec_.share * r.core.share());
+        const double bits_per_s = spec_.share * r.core.share() * r.bits_per_s;
+        r.free_at += Picoseconds(static_cast<std::int64_t>(real(grant) * 8e12 / bits_per_s));
         queue(r, flow);
         return flow;
     }

@@ -17,6 +17,20 @@ PacketEngine::Parts::Parts(const PacketNetwork& network, PacketSpec&& spec,
       senders(run, links, flows, *congestion),
       receivers(run, links, senders) {
     links.attach(senders, receivers);
+    tell_receivers();
+}
+
+void PacketEngine::Parts::tell_receivers() {
+    if (!congestion->tells_receivers()) return;
+    std::vector<double> bits_per_s(links.ports.buffers().size());
+    for (LinkId l = 0; l < links.ports.links(); ++l) {
+        const PacketLink& link = links.ports.link(l);
+        if (links.ports.to_switch(l)) continue;
+        bits_per_s[link.to] += real(link.rate.bits_per_second());
+    }
+    for (VertexId v = 0; v < bits_per_s.size(); ++v) {
+        if (bits_per_s[v] > 0) congestion->receiver_takes(v, bits_per_s[v], run.time());
+    }
 }
 
 PacketEngine::PacketEngine(const PacketNetwork& network, PacketSpec spec,

@@ -127,6 +127,8 @@ class PacketEngine {
     struct Parts {
         Parts(const PacketNetwork& network, PacketSpec&& spec,
               std::unique_ptr<Congestion> congestion_control);
+        // What each NIC takes now, where they pace their senders.
+        void tell_receivers();
 
         std::unique_ptr<Congestion> congestion;
         PacketRun run;

@@ -391,6 +391,24 @@ TEST_CASE("receivers' credits share a link evenly among their senders, and hold 
     }
 }
 
+TEST_CASE("a receiver gives credit for what its own link carries, however fast others are") {
+    for (const int gbits : {40, 100, 400}) {
+        CAPTURE(gbits);
+        Incast star(2, FlowControl::none);
+        star.profile.spec.trimming.enabled = true;
+        star.network.links[star.down].rate = gbit(gbits);
+        set_up_ultra_ethernet(star.own.catalogue, line, round_trip, star.profile);
+        const RcccSpec spec = read_rccc(star.own.catalogue, given(true));
+        PacketEngine e = star.engine(receiver_credits(spec), 8'000'000);
+        REQUIRE(e.run(Picoseconds(20'000 * us)));
+        const double ideal = 2 * 8e6 * 8 * 4096 / 4032 / (spec.share * gbits * 1e9);
+        CHECK(seconds(std::max(e.end(0), e.end(1))) < 1.02 * ideal + 40e-6);
+        // What they begin with finds a queue that is too slow for it, once.
+        CHECK(e.totals().retransmitted < 300);
+        CHECK(e.audit().empty());
+    }
+}
+
 TEST_CASE("a receiver rests where each sender has what it wants ahead, and no more") {
     StandaloneCatalogue own;
     const RcccSpec spec = read_rccc(own.catalogue, given(true));
