@@ -24,9 +24,8 @@ void PacketEngine::Parts::tell_receivers() {
     if (!congestion->tells_receivers()) return;
     std::vector<double> bits_per_s(links.ports.buffers().size());
     for (LinkId l = 0; l < links.ports.links(); ++l) {
-        const PacketLink& link = links.ports.link(l);
         if (links.ports.to_switch(l)) continue;
-        bits_per_s[link.to] += real(link.rate.bits_per_second());
+        bits_per_s[links.ports.link(l).to] += real(links.slow_receivers.rate(l).bits_per_second());
     }
     for (VertexId v = 0; v < bits_per_s.size(); ++v) {
         if (bits_per_s[v] > 0) congestion->receiver_takes(v, bits_per_s[v], run.time());
@@ -102,6 +101,8 @@ void PacketEngine::storm(LinkId link, int traffic_class, Picoseconds start, Pico
             return links.take_down(id);
         case PacketEvent::link_up:
             return links.bring_up(id);
+        case PacketEvent::host_pace:
+            return parts.tell_receivers();
         case PacketEvent::host_took:
             return links.host_takes(id);
         case PacketEvent::storm_start:

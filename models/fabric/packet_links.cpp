@@ -18,10 +18,19 @@ PacketLinks::PacketLinks(PacketRun& run, const PacketNetwork& network)
 
 // ---- arrivals ----
 
+// With Ultra Ethernet such a NIC answers headers itself, and says at once what has come. Its host takes it
+// later, and then the sender may go on.
 void PacketLinks::arrive_at_slow_nic(LinkId in, std::uint32_t id) {
+    const bool receipts = run_.sends_receipts();
+    if (receipts && (run_.packets[id].flags & (flag_ack | flag_trimmed | flag_request)) != 0) {
+        return receive(in, id);
+    }
     const SlowReceivers::Arrival arrival = slow_receivers.arrive(in, id);
     if (arrival == SlowReceivers::Arrival::passes) receive(in, id);
     if (arrival == SlowReceivers::Arrival::overflows) overflow(in, id);
+    if (arrival == SlowReceivers::Arrival::waits && receipts) {
+        receivers_->acknowledge(run_.packets.copy(id), flag_receipt);
+    }
 }
 
 // The NIC at the end of `in` has taken it.

@@ -27,6 +27,8 @@ constexpr std::uint8_t flag_trimmed = 16;  // data: its header alone
 constexpr std::uint8_t flag_last_hop = flag_asks;
 // On a header that no switch has cut off: its sender asks what has come.
 constexpr std::uint8_t flag_request = flag_nack;
+// On an acknowledgement: its packet is in the receiver's NIC, and waits there for the host.
+constexpr std::uint8_t flag_receipt = flag_trimmed;
 constexpr int routing_shift = 5;  // above it a data packet's routing
 
 // `place` is that of the next link to take: along the paths of flows, forwards over its links, then backwards

@@ -113,6 +113,15 @@ std::uint32_t PacketReceivers::report(const Packet& packet, std::uint8_t flags) 
     const bool begins = run_.spec.request_gap.count() > 0 &&
                         ((flags & flag_marked) != 0 || (packet.flags & flag_asks) != 0);
     unordered_[packet.flow].report(packet.number, ends_[packet.flow].expected, begins, report);
+    report.penalty = run_.sends_receipts()
+                         ? static_cast<std::uint8_t>(
+                               links_.slow_receivers.penalty(run_.packets.last_link(packet)))
+                         : std::uint8_t{0};
+    if ((flags & flag_receipt) != 0) {
+        report.came = 1;
+        report.first = packet.number;
+        report.received_bytes = 0;
+    }
     return number;
 }
 

@@ -21,6 +21,8 @@ class PacketReceivers {
 
     // A data packet, or its header, has come.
     void receive(std::uint32_t id);
+    // A data packet is turned round, with these flags.
+    void acknowledge(std::uint32_t id, std::uint8_t flags);
     // A CNP of its own leaves, once the NIC has got round to it.
     void send_cnp(std::uint32_t id);
     std::int64_t received_bytes(std::uint32_t queue_pair) const {
@@ -42,7 +44,6 @@ class PacketReceivers {
     void receive_in_any_order(std::uint32_t id, std::uint8_t flags);
     void receive_unordered(std::uint32_t id);
     bool may_wait(const End& end, const Packet& packet, std::uint8_t flags) const;
-    void acknowledge(std::uint32_t id, std::uint8_t flags);
     std::uint32_t report(const Packet& packet, std::uint8_t flags);
 
     PacketRun& run_;

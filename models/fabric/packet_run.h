@@ -33,6 +33,7 @@ enum class PacketEvent : std::uint8_t {
     cnp,           // packet `id`, a CNP, leaves
     link_down,
     link_up,
+    host_pace,  // of the slow NIC at the end of link `id` changes
     host_took,  // a packet out of the slow NIC at the end of link `id`
     storm_start,
     storm_end,
@@ -61,6 +62,8 @@ struct PacketRun {
     }
     bool selective() const { return spec.recovery == Recovery::selective_repeat; }
     bool unordered() const { return spec.recovery == Recovery::unordered; }
+    // Ultra Ethernet's NICs say of a packet that it has come before the host takes it.
+    bool sends_receipts() const { return unordered() && spec.request_gap.count() > 0; }
     std::int64_t full_packet() const { return spec.payload_bytes + spec.header_bytes; }
 
     PacketSpec spec;

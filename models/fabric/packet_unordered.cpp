@@ -115,7 +115,8 @@ void UnorderedRecovery::hear(std::uint32_t id) {
         return pairs_.payload_of(f, number).first + run_.spec.header_bytes;
     };
     ack.came_bytes = sender.heard(f.acknowledged, report, bytes_of);
-    if (ack.came_bytes > 0) f.retries = 0;
+    if (ack.came_bytes > 0 || waits_for_host(flow)) f.retries = 0;
+    const bool receipt = (packet.flags & flag_receipt) != 0;
     const bool trimmed = (packet.flags & flag_nack) != 0;
     if (trimmed && report.number >= f.acknowledged) {
         ack.trimmed = sender.lose(report.number, bytes_of(report.number));
@@ -125,15 +126,21 @@ void UnorderedRecovery::hear(std::uint32_t id) {
     if (run_.packets.tells_receivers()) ack.wanted_bytes = run_.packets.wanted(id);
     const Picoseconds round_trip(run_.packets.keeps_times() ? run_.now - run_.packets.sent_at(id)
                                                             : 0);
-    if (!report.answers_request) {
+    if (!report.answers_request && !receipt) {
         ack.round_trip = round_trip;
         if (f.routing == PacketRouting::entropy) tell_of_path(id, round_trip);
     }
-    if (run_.spec.order_loss.enabled) lose_by_order(flow, report, round_trip);
+    if (run_.spec.order_loss.enabled && !receipt) lose_by_order(flow, report, round_trip);
     ack.under_way_bytes = sender.under_way_bytes();
     const double rate_before = f.pace.bits_per_s;
-    if (!pairs_.follows_marks_alone()) {
+    if (!pairs_.follows_marks_alone() && !receipt) {
         congestion_.acknowledged(flow, ack, f.pace);
+        // Receivers that give credit do so as their hosts drain.
+        if (report.penalty > 0 && !congestion_.tells_receivers()) {
+            std::int64_t& window = f.pace.window_bytes;
+            window -= window / SlowReceivers::whole_penalty * report.penalty;
+            window = std::max(window, run_.full_packet());
+        }
         pairs_.follow_pace(flow, rate_before);
     }
     pairs_.aim(flow);
@@ -154,6 +161,13 @@ void UnorderedRecovery::tell_of_path(std::uint32_t id, Picoseconds round_trip) {
                     run_.time());
 }
 
+// All that was sent is in the receiver's NIC, as its receipts say, and not all of it with the host.
+bool UnorderedRecovery::waits_for_host(std::uint32_t flow) {
+    const QueuePair& f = pairs_.pair(flow);
+    UnorderedSender& sender = senders_[flow];
+    return f.acknowledged != f.sent && !sender.has_lost() && sender.oldest() == nullptr;
+}
+
 // Its timeout is that of the packet under way which was sent first. While nothing comes back, what is sent
 // again has twice as long after each that has passed for the packet that the receiver waits for. With nothing
 // under way it is that of what is to go again: its NIC may be cut off.
@@ -162,7 +176,7 @@ void UnorderedRecovery::await_oldest(std::uint32_t flow) {
     const UnorderedSender::Sent* oldest = sender.oldest();
     if (run_.spec.retransmission_timeout.count() > 0) {
         if (oldest != nullptr) return await_since(flow, oldest->at, oldest->again);
-        if (sender.has_lost() && !pairs_.window_is_full(flow)) {
+        if ((sender.has_lost() && !pairs_.window_is_full(flow)) || waits_for_host(flow)) {
             return await_since(flow, run_.now, true);
         }
     }
@@ -178,10 +192,11 @@ void UnorderedRecovery::await_since(std::uint32_t flow, std::int64_t since, bool
 }
 
 // Nothing is under way. What has timed out may have no credit to go again: the request for news can be lost
-// like anything else, and is made again. Or its NIC sends nothing. Or it will have its turn.
+// like anything else, and is made again. So can the news that a slow host has taken all. Or its NIC sends
+// nothing. Or it will have its turn.
 void UnorderedRecovery::time_out_idle(std::uint32_t flow) {
     QueuePair& f = pairs_.pair(flow);
-    const bool full = pairs_.window_is_full(flow);
+    const bool full = pairs_.window_is_full(flow) || waits_for_host(flow);
     const bool held_up = pairs_.is_held_up(flow);
     if (held_up || full) {
         if (!held_up && run_.spec.request_gap.count() == 0) return;

@@ -1,5 +1,6 @@
 #include "models/fabric/slow_receiver.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "models/fabric/packet_pauses.h"
@@ -12,7 +13,30 @@ void SlowReceivers::add(LinkId link, Bandwidth rate, Picoseconds from, Picosecon
     ports_.end(link) = LinkEnd::slow_nic;
     of_link_.resize(ports_.links());
     of_link_[link] = static_cast<std::uint32_t>(receivers_.size());
-    receivers_.push_back({from.count(), until.count(), ps_per_byte_of(rate)});
+    receivers_.push_back({from.count(), until.count(), rate, ps_per_byte_of(rate)});
+    if (!run_.packets.tells_receivers()) return;
+    for (const Picoseconds edge : {from, until}) {
+        if (edge != Picoseconds::max()) {
+            run_.schedule(edge.count(), PacketEvent::host_pace, link);
+        }
+    }
+}
+
+Bandwidth SlowReceivers::rate(LinkId link) const {
+    const Bandwidth whole = ports_.link(link).rate;
+    if (ports_.end(link) != LinkEnd::slow_nic) return whole;
+    const Receiver& slow = receivers_[of_link_[link]];
+    return run_.now >= slow.from && run_.now < slow.until ? std::min(whole, slow.rate) : whole;
+}
+
+// Then round trips are those without the time that packets wait here.
+bool SlowReceivers::times_waits() const {
+    return run_.sends_receipts() && run_.packets.keeps_times();
+}
+
+std::int64_t SlowReceivers::penalty(LinkId link) const {
+    if (ports_.end(link) != LinkEnd::slow_nic) return 0;
+    return receivers_[of_link_[link]].bytes * whole_penalty / run_.spec.receive_buffer.bytes;
 }
 
 SlowReceivers::Arrival SlowReceivers::arrive(LinkId link, std::uint32_t id) {
@@ -26,6 +50,7 @@ SlowReceivers::Arrival SlowReceivers::arrive(LinkId link, std::uint32_t id) {
         return Arrival::overflows;
     }
     ++run_.on_links;
+    if (times_waits()) run_.packets.sent_at(id) -= run_.now;
     run_.packets.next(id) = PacketRun::none;
     slow.bytes += packet.bytes;
     if (slow.head != PacketRun::none) {
@@ -51,6 +76,7 @@ std::uint32_t SlowReceivers::take(LinkId link) {
     slow.head = run_.packets.next(id);
     slow.bytes -= run_.packets[id].bytes;
     --run_.on_links;
+    if (times_waits()) run_.packets.sent_at(id) += run_.now;
     if (slow.head != PacketRun::none) {
         const std::int64_t bytes = run_.packets[slow.head].bytes;
         const bool is_slow = run_.now < slow.until;

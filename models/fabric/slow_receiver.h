@@ -28,6 +28,11 @@ class SlowReceivers {
 
     // The NIC at the end of `link` takes packets at no more than this rate between these instants.
     void add(LinkId link, Bandwidth rate, Picoseconds from, Picoseconds until);
+    // What the end of `link` takes now: what the link carries, or its host.
+    Bandwidth rate(LinkId link) const;
+    // How full the receive buffer at the end of `link` is: by so much its senders' windows are to be smaller.
+    static constexpr std::int64_t whole_penalty = 128;
+    std::int64_t penalty(LinkId link) const;
     // A packet has come by such a link: it is taken at once, finds no room, or waits.
     enum class Arrival : std::uint8_t { passes, overflows, waits };
     Arrival arrive(LinkId link, std::uint32_t id);
@@ -35,9 +40,11 @@ class SlowReceivers {
     std::uint32_t take(LinkId link);
 
   private:
+    bool times_waits() const;
     struct Receiver {
         std::int64_t from = 0;
         std::int64_t until = 0;
+        Bandwidth rate;
         std::uint64_t ps_per_byte = 0;  // between them, in 2^-20 ps; else it takes all at once
         std::uint32_t head = UINT32_MAX;
         std::uint32_t tail = UINT32_MAX;  // of the packets in the buffer

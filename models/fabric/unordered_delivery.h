@@ -25,6 +25,7 @@ struct DeliveryReport {
     std::uint32_t next = 0;          // the packet waited for
     std::uint32_t number = 0;        // the packet that caused it
     std::uint32_t out_of_order = 0;  // packets that have come beyond the one waited for
+    std::uint8_t penalty = 0;        // see SlowReceivers
     bool answers_request = false;    // which carried no payload: its sender only asked
     bool answers_probe = false;      // that went with the data, to see how long they wait
 };

@@ -409,6 +409,50 @@ TEST_CASE("a receiver gives credit for what its own link carries, however fast o
     }
 }
 
+TEST_CASE("what a slow host has yet to take is not sent again, and its NIC holds senders to its pace") {
+    for (const int gbits : {1, 10, 50, 60}) {
+        for (const std::size_t n : {1U, 4U}) {
+            for (const bool credits : {false, true}) {
+                CAPTURE(gbits);
+                CAPTURE(n);
+                CAPTURE(credits);
+                Incast star(n, FlowControl::none);
+                star.profile.spec.trimming.enabled = true;
+                set_up_ultra_ethernet(star.own.catalogue, line, round_trip, star.profile);
+                const CongestionGiven all = given(true);
+                const RcccSpec rccc = read_rccc(star.own.catalogue, all);
+                const std::int64_t bytes = gbits * 400'000 / static_cast<std::int64_t>(n);
+                PacketEngine e =
+                    star.engine(credits ? receiver_credits(rccc)
+                                        : nscc(read_nscc(star.own.catalogue, all)),
+                                bytes);
+                e.slow_receiver(star.down, gbit(gbits), {}, PacketEngine::never);
+                REQUIRE(e.run(Picoseconds(20'000 * us)));
+                const double ideal = 400e3 * 8 * 4096 / 4032 / 1e9;
+                double last = 0;
+                for (std::size_t f = 0; f < n; ++f) last = std::max(last, seconds(e.end(f)));
+                CHECK(last > 0.99 * ideal);
+                CHECK(last < 1.03 * ideal + 40e-6);
+                CHECK(e.totals().retransmitted <= e.totals().trimmed + e.totals().lost_lossy);
+                CHECK(e.audit().empty());
+            }
+        }
+    }
+}
+
+TEST_CASE("a sender asks again when the news is lost that a slow host has taken all") {
+    Incast star(1, FlowControl::none);
+    set_up_ultra_ethernet(star.own.catalogue, line, round_trip, star.profile);
+    PacketEngine e = star.engine(nscc(read_nscc(star.own.catalogue, given())), 40'320);
+    e.slow_receiver(star.down, gbit(10), {}, PacketEngine::never);
+    // All has come; while the host takes the last of it, the way back is down.
+    e.flap(star.down, Picoseconds(20 * us), Picoseconds(60 * us));
+    REQUIRE(e.run(Picoseconds(1000 * us)));
+    CHECK(e.received_bytes(0) == 40'320);
+    CHECK_FALSE(e.failed(0));
+    CHECK(e.audit().empty());
+}
+
 TEST_CASE("a receiver rests where each sender has what it wants ahead, and no more") {
     StandaloneCatalogue own;
     const RcccSpec spec = read_rccc(own.catalogue, given(true));
