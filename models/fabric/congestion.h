@@ -37,6 +37,8 @@ struct FlowStart {
     std::int64_t payload_bytes = 0;  // of a full packet
     std::int64_t packet_bytes = 0;   // likewise, on the wire
     std::uint32_t destination = 0;   // vertex
+    // Its path's, unloaded, with what a slow link adds to a batch that one acknowledgement covers.
+    Picoseconds round_trip{};
 };
 
 // What one switch on the path wrote into a data packet as it left.

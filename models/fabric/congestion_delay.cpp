@@ -2,7 +2,8 @@
 // public. Of SRD it is known that it sprays over some 64 paths, measures their round trips and keeps as
 // little under way as fills the link; of Spectrum-X that its NICs probe round trips.
 //
-// With d the round trip beyond the shortest one seen and T the target: below T the window grows by so many
+// The base is the network's round trip, or the path's own where that is longer, until a shorter one is seen.
+// With d the round trip beyond the base and T a share of the first base: below T the window grows by so many
 // packets for each window acknowledged; above it falls, once in a round trip, by beta (d - T) / d, by no
 // more than cut_max. So N flows that share a link rest where d is about T, each with (base + T) C / N under
 // way. A loss costs cut_max.
@@ -19,7 +20,6 @@ class DelayControl final : public Congestion {
   public:
     explicit DelayControl(const DelayControlSpec& spec)
         : spec_(spec),
-          target_(real(spec.base_rtt.count()) * spec.target_delay),
           window_max_(spec.window_max * real(spec.base_rtt.count()) * 1e-12 * spec.line_bits_per_s /
                       8) {}
 
@@ -34,7 +34,8 @@ class DelayControl final : public Congestion {
         State& s = fresh(flows_, flow);
         s.packet = real(given.packet_bytes);
         s.window = window_max_;
-        s.base_rtt = spec_.base_rtt.count();
+        s.base_rtt = std::max(spec_.base_rtt, given.round_trip).count();
+        s.target = real(s.base_rtt) * spec_.target_delay;
         pace.bits_per_s = given.line_bits_per_s;
         set(s, pace);
     }
@@ -48,12 +49,12 @@ class DelayControl final : public Congestion {
         if (ack.round_trip.count() == 0) return;  // nothing was timed
         s.base_rtt = std::min(s.base_rtt, ack.round_trip.count());
         const auto delay = real(ack.round_trip.count() - s.base_rtt);
-        if (delay <= target_) {
+        if (delay <= s.target) {
             const auto bytes = real(ack.bytes + ack.came_bytes);
             s.window += spec_.increase * s.packet * bytes / s.window;
         } else {
             cut(s, ack.now.count(),
-                std::min(spec_.cut_max, spec_.beta * (delay - target_) / delay));
+                std::min(spec_.cut_max, spec_.beta * (delay - s.target) / delay));
         }
         set(s, pace);
     }
@@ -70,6 +71,7 @@ class DelayControl final : public Congestion {
     struct State {
         double packet = 0;  // bytes, on the wire
         double window = 0;
+        double target = 0;  // of queues' delay, ps
         std::int64_t base_rtt = 0;
         std::int64_t cut_at = INT64_MIN / 2;
     };
@@ -85,7 +87,6 @@ class DelayControl final : public Congestion {
     }
 
     DelayControlSpec spec_;
-    double target_;  // of queues' delay, ps
     double window_max_;
     std::vector<State> flows_;
 };

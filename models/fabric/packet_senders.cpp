@@ -111,9 +111,21 @@ void PacketSenders::start(std::uint32_t index) {
     const double rate_before = f.pace.bits_per_s;
     if (f.phase == Phase::waiting) {
         const Bandwidth line = links_.ports.link(run_.packets.link_at(f.first)).rate;
+        // With what one acknowledgement covers, which a slow link spreads.
+        const std::int64_t covered =
+            run_.unordered() ? run_.spec.ack_bytes_due : run_.spec.ack_every * run_.full_packet();
+        std::uint64_t slowest = 0;
+        std::int64_t round_trip = rarely.ack_latency;
+        for (std::uint32_t hop = 0; hop < f.hops; ++hop) {
+            const LinkPort& port = links_.ports.port(run_.packets.link_at(f.first + hop));
+            round_trip += port.latency + transfer_ps(run_.full_packet(), port.ps_per_byte);
+            slowest = std::max(slowest, port.ps_per_byte);
+        }
+        const LinkPort& first = links_.ports.port(run_.packets.link_at(f.first));
+        round_trip += transfer_ps(covered, slowest - first.ps_per_byte);
         congestion_.start(flow,
                           {real(line.bits_per_second()) * rarely.ports, run_.spec.payload_bytes,
-                           run_.full_packet(), target_of(f)},
+                           run_.full_packet(), target_of(f), Picoseconds(round_trip)},
                           f.pace);
     } else if (f.phase == Phase::ended) {
         congestion_.resumed(flow, Picoseconds(rarely.idle_since), run_.time(), f.pace);

@@ -351,6 +351,21 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("a slow last link is full under SRD and Spectrum-X: its own time is no queue") {
+    for (const DelayKind& kind : delay_kinds) {
+        for (const int gbits : {10, 25, 50, 100, 200}) {
+            CAPTURE(std::string(kind.name));
+            CAPTURE(gbits);
+            Incast star(1, kind.flow_control);
+            star.network.links[star.down].rate = gbit(gbits);
+            PacketEngine e = star.engine(delay_control(kind.set_up(star)));
+            const Shares s = shares(e, star, 2000, 4000);
+            CHECK(s.sum > 0.96 * gbits * 1e9 * 4032 / 4096);
+            CHECK(e.audit().empty());
+        }
+    }
+}
+
 TEST_CASE("what SRD and Spectrum-X send arrives, and books agree after every event") {
     for (const DelayKind& kind : delay_kinds) {
         CAPTURE(std::string(kind.name));
@@ -409,7 +424,8 @@ TEST_CASE("a receiver gives credit for what its own link carries, however fast o
     }
 }
 
-TEST_CASE("what a slow host has yet to take is not sent again, and its NIC holds senders to its pace") {
+TEST_CASE(
+    "what a slow host has yet to take is not sent again, and its NIC holds senders to its pace") {
     for (const int gbits : {1, 10, 50, 60}) {
         for (const std::size_t n : {1U, 4U}) {
             for (const bool credits : {false, true}) {
@@ -422,10 +438,9 @@ TEST_CASE("what a slow host has yet to take is not sent again, and its NIC holds
                 const CongestionGiven all = given(true);
                 const RcccSpec rccc = read_rccc(star.own.catalogue, all);
                 const std::int64_t bytes = gbits * 400'000 / static_cast<std::int64_t>(n);
-                PacketEngine e =
-                    star.engine(credits ? receiver_credits(rccc)
-                                        : nscc(read_nscc(star.own.catalogue, all)),
-                                bytes);
+                PacketEngine e = star.engine(
+                    credits ? receiver_credits(rccc) : nscc(read_nscc(star.own.catalogue, all)),
+                    bytes);
                 e.slow_receiver(star.down, gbit(gbits), {}, PacketEngine::never);
                 REQUIRE(e.run(Picoseconds(20'000 * us)));
                 const double ideal = 400e3 * 8 * 4096 / 4032 / 1e9;
