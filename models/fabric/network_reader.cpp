@@ -285,6 +285,20 @@ void NetworkReader::warn_of_shape(Section& section, const ClusterNetwork& networ
             fmt::format("is {:.3g} as built: the fullest leaf has {} cables down and {} up", built,
                         down, up));
     }
+    if (spec.sites == 1 || t.levels() < 3) return;
+    auto spine = static_cast<VertexId>(t.nic_count());
+    while (t.level(spine) != 2) ++spine;
+    const auto below = t.down_links(spine);
+    const auto across = t.up_links(spine);
+    const double built_across = real(below.size()) * t.line_rate(below[0]).bytes_per_second() /
+                                (real(across.size()) * t.line_rate(across[0]).bytes_per_second());
+    Section sites = section.section("sites");
+    if (sites.has("oversubscription") && built_across < close * spec.site_oversubscription) {
+        sites.warning("oversubscription",
+                      fmt::format("is {:.3g} as built: a spine has {} cables to leaves and {} to "
+                                  "other sites",
+                                  built_across, below.size(), across.size()));
+    }
 }
 
 // Keys that nothing in a network of this shape, or with this routing, asks for.

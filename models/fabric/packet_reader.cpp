@@ -247,12 +247,14 @@ void PacketKeys::read_watchdog_keys(Section& watchdog) {
 
 namespace {
 
-// A count that InfiniBand keeps in three bits, 0 to 7, in the state that `hint` names.
+// A count that InfiniBand keeps in three bits, 0 to 7, in the state that `hint` names. Without effect it may
+// be any.
 void read_three_bits(Section& section, const char* key, std::optional<std::int64_t>& count,
-                     const char* doc, const char* otherwise, const char* hint) {
+                     const char* doc, const char* otherwise, const char* hint,
+                     bool has_effect = true) {
     constexpr std::int64_t count_max = 7;
     section.read(key, count, doc, {Bound::non_negative, otherwise});
-    if (!count || *count <= count_max) return;
+    if (!count || *count <= count_max || !has_effect) return;
     section.error(key, fmt::format("expected 0 to {}, found {}", count_max, *count), hint);
     count.reset();
 }
@@ -271,7 +273,8 @@ void PacketKeys::read_transport(Section& transport) {
     }
     read_three_bits(transport, "retries", retries_,
                     "Timeouts without progress before the connection fails (NCCL_IB_RETRY_CNT)",
-                    "NCCL's, from the catalogue", "three bits of the queue pair's state");
+                    "NCCL's, from the catalogue", "three bits of the queue pair's state",
+                    kind_ != NetworkKind::tcp);
     transport.read("ack_every", ack_every_, "Packets that one acknowledgement covers",
                    {Bound::count, "from the catalogue"});
     int recovery = 0;
@@ -530,9 +533,9 @@ void PacketReader::warn_of_idle_tables() {
             *transport_, {"timeout", "recovery", "reordering", "ack_every"},
             fmt::format("has no effect: {} has its own", ultra ? "Ultra Ethernet" : "EFA"));
     }
-    if (!credits && ecn_->present() && !congestion_kind(control_).fits.hears_marks) {
-        ecn_->warning("", fmt::format("changes no rate: {} does not hear of marks", control_));
-    }
+    const bool deaf = !credits && !congestion_kind(control_).fits.hears_marks;
+    const std::string of_deaf = fmt::format("changes no rate: {} does not hear of marks", control_);
+    if (deaf && ecn_->present()) ecn_->warning("", of_deaf);
     if (credits) {
         warn_of_keys(*buffer_, {"alpha", "reserve"},
                      "has no effect: a lane with credits has its own buffer");
@@ -548,6 +551,7 @@ void PacketReader::warn_of_idle_tables() {
             }
         };
         unused("ecn", !credits, "Ethernet marks packets here");
+        if (deaf) warn_of_keys(keys.section, {"ecn"}, of_deaf);
         unused("pfc", pfc && pfc_enabled_, "a network with priority flow control sends pauses");
         for (const char* key : {"headroom", "pfc_priority"}) {
             unused(key, pfc && pfc_enabled_ && keys.settings.pfc,
