@@ -160,21 +160,34 @@ Bytes needed_headroom(Catalogue& catalogue, const Topology& topology, LinkId lin
     return headroom_at(catalogue, topology, link, topology.cable_length(link));
 }
 
+Bytes lane_buffer(const Topology& topology, const PacketProfile& profile, LinkId link) {
+    const VertexId at = topology.links()[link].to;
+    if (topology.level(at) == 0) return profile.vl_buffer;
+    const SwitchModel& model = topology.switch_model(at);
+    const std::int64_t in_cage = model.ports_at(topology.line_rate(link)) / model.ports;
+    const CreditSpec& credits = profile.spec.credits;
+    const Bytes packet =
+        Bytes::of(credits.blocks(profile.spec.payload_bytes + profile.spec.header_bytes) *
+                  credits.block_bytes);
+    const Bytes part = Bytes::of(profile.vl_buffer.count() / std::max<std::int64_t>(1, in_cage));
+    return std::min(profile.vl_buffer, std::max(part, packet));
+}
+
 namespace {
 
 // What a switch's ports set apart: reserves or lane buffers, and headroom.
 std::int64_t set_apart(const Topology& topology, const PacketProfile& profile, VertexId at,
                        Headrooms& headrooms) {
     const auto classes = static_cast<std::int64_t>(profile.spec.classes.size());
-    const std::int64_t of_port = profile.flow_control == FlowControl::credits
-                                     ? classes * profile.vl_buffer.count()
-                                     : classes * profile.spec.buffer.reserve_bytes;
+    const bool credits = profile.flow_control == FlowControl::credits;
+    std::int64_t of_ports = 0;
     std::int64_t headroom = 0;
     for (const LinkId l : links_into(topology, at)) {
+        of_ports += classes * (credits ? lane_buffer(topology, profile, l).count()
+                                       : profile.spec.buffer.reserve_bytes);
         headroom += profile.headrooms(at) * headrooms.given(profile, l).count();
     }
-    return topology.ports_used(at) * of_port +
-           headroom / profile.spec.buffer.headroom_oversubscription;
+    return of_ports + headroom / profile.spec.buffer.headroom_oversubscription;
 }
 
 }  // namespace
@@ -252,7 +265,7 @@ PacketNetwork packet_network(Catalogue& catalogue, const Topology& topology,
             const DeviatingSwitch* d = deviation(profile, link.from);
             if (d == nullptr || d->ecn) link.ecn = profile.ecn->at(topology.line_rate(l));
         }
-        link.vl_buffer_bytes = profile.vl_buffer.count();
+        link.vl_buffer_bytes = lane_buffer(topology, profile, l).count();
         if (network.is_nic(link.to)) continue;
         link.headroom_bytes = headrooms.given(profile, l).count();
         link.pausing = topology.pauses(l) ? profile.pausing(link.to) : std::uint8_t{0};

@@ -41,7 +41,7 @@ struct PacketProfile {
     std::optional<EcnRule> ecn;
     std::optional<Bytes> buffer;       // of each switch; absent: its model's
     std::optional<Bytes> headroom;     // of each lossless (port, class); absent: needed_headroom()
-    Bytes vl_buffer;                   // of each (port, class) with credits
+    Bytes vl_buffer;                   // of each (whole port, class) with credits
     std::string congestion = "dcqcn";  // a name in congestion_kinds()
     std::string parameters;            // the catalogue's set for it
     // The table of gaps of infiniband_cc.
@@ -68,6 +68,10 @@ Bytes needed_headroom(Catalogue& catalogue, const Topology& topology, LinkId lin
 // not even side by side.
 std::optional<Metres> site_distance_max(Catalogue& catalogue, const Topology& topology,
                                         const PacketProfile& profile, VertexId at);
+
+// The room of each class with credits at the end of `link`: where ports are parts of a cage, that part of a
+// whole port's, but a packet's at least.
+Bytes lane_buffer(const Topology& topology, const PacketProfile& profile, LinkId link);
 
 // One switch's buffer under a profile.
 struct BufferPlan {

@@ -53,12 +53,13 @@ std::string switches_text(const Topology& topology, const std::vector<BufferPlan
 }
 
 // Credits come back after a round trip, so a long cable carries a lane's buffer in each.
-void warn_of_far_sites(Section& network, const Topology& topology, Bytes vl_buffer) {
+void warn_of_far_sites(Section& network, const Topology& topology, const PacketProfile& p) {
     for (LinkId l = 0; l < topology.links().size(); ++l) {
         if (!topology.between_sites(l)) continue;
         const Picoseconds back =
             topology.links()[l].latency + topology.links()[reverse_link(l)].latency;
         const Bandwidth line = topology.line_rate(l);
+        const Bytes vl_buffer = lane_buffer(topology, p, l);
         const auto bits = real(vl_buffer.count()) * 8;
         const double full_s = bits / real(line.bits_per_second());
         const double round_s = real(back.count()) * 1e-12;
@@ -336,7 +337,8 @@ void PacketKeys::read_trimming(Section& trimming) {
 }
 
 void PacketKeys::read_credit_keys(Section& credits) {
-    credits.read("vl_buffer", vl_buffer_, "Buffer of each virtual lane of a port (InfiniBand)",
+    credits.read("vl_buffer", vl_buffer_,
+                 "Buffer of each virtual lane of a whole port (InfiniBand)",
                  {Bound::positive, "from the catalogue"});
     credits.read("lifetime", lifetime_,
                  "How long a packet waits for credits at the head of a queue before it is dropped; "
@@ -415,7 +417,7 @@ PacketProfile PacketReader::profile(Catalogue& catalogue, const Topology& topolo
         require_link_retry(catalogue, topology, nic);
         spec.link_retry = read_link_retry(catalogue);
     }
-    if (credits) warn_of_far_sites(network_, topology, p.vl_buffer);
+    if (credits) warn_of_far_sites(network_, topology, p);
     check_rates(catalogue, topology, p);
     resolve_buffer(catalogue, p);
     spec.ack_every =
@@ -829,7 +831,9 @@ void PacketReader::check_buffers(Catalogue& catalogue, const Topology& topology,
                    fmt::format("{}: a buffer of {}, of which its ports set apart {}",
                                switches_text(topology, found.full), to_text(found.full[0].buffer),
                                to_text(found.full[0].reserved)),
-                   "shorter cables, fewer lossless classes, less headroom, or a larger buffer");
+                   credits ? "a smaller credits.vl_buffer, or a larger buffer.size"
+                           : "shorter cables, fewer lossless classes, less headroom, or a larger "
+                             "buffer");
     }
     if (!found.short_of_headroom.empty()) {
         const BufferPlan& plan = found.short_of_headroom[0];

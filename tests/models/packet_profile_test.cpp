@@ -401,3 +401,31 @@ bytes = "64 MB"
     CHECK(static_cast<double>(r.ends[0].count()) ==
           doctest::Approx(static_cast<double>((*fair)[0].count())).epsilon(0.03));
 }
+
+TEST_CASE("ports that share a cage share its lane buffers, so a switch full of them has room") {
+    ScenarioChanges changes;
+    changes.packets = true;
+    const auto lane = [&](const std::string& topology) {
+        const Scenario s = load_scenario(R"(
+[run]
+duration = "1 h"
+[cluster]
+node = "dgx_h100"
+nodes = 64
+[fabric.compute]
+kind = "infiniband"
+leaf = "qm9700_ndr"
+topology = ")" + topology + R"("
+[job]
+step.time = "1 s"
+checkpoint.mode = "none"
+[window]
+)",
+                                         "window.toml", changes);
+        const ClusterNetwork& network = s.networks[0];
+        const Topology& t = network.topology;
+        return lane_buffer(t, network.packets, t.up_links(0)[0]).count();
+    };
+    CHECK(lane("rail_optimized") == 128'000);
+    CHECK(lane("dual_plane") == 64'000);
+}
