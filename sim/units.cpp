@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <deque>
 #include <limits>
 
 #include "sim/check.h"
@@ -161,8 +162,6 @@ constexpr Unit units[] = {
     {"m/s", speed, 1},
     {"ns/m", delay_per_length, 1e-9},
     {"USD", money, 1},
-    {"kUSD", money, 1e3},
-    {"MUSD", money, 1e6},
     {"USD/kWh", price, 1},
     {"USD/GB", price, 1},
     {"USD/TB", price, 1},
@@ -178,6 +177,24 @@ constexpr Unit units[] = {
     {"USD/m", price, 1},
     {"USD/year", price, 1},
 };
+
+// With thousands and millions of all that money is counted in, each beside its USD.
+const std::vector<Unit>& all_units() {
+    static std::deque<std::string> symbols;
+    static const std::vector<Unit> all = [] {
+        std::vector<Unit> out;
+        for (const Unit& unit : units) {
+            out.push_back(unit);
+            if (!unit.symbol.starts_with("USD")) continue;
+            for (const auto& [prefix, scale] : {std::pair("k", 1e3), {"M", 1e6}}) {
+                symbols.push_back(prefix + std::string(unit.symbol));
+                out.push_back({symbols.back(), unit.dimension, scale * unit.scale});
+            }
+        }
+        return out;
+    }();
+    return all;
+}
 
 // The mantissa as digits and a power of ten, so that "0.1 s" is exactly 10^8 ns.
 struct Decimal {
@@ -255,7 +272,7 @@ std::string_view trim(std::string_view s) {
 
 std::vector<std::string> unit_symbols(std::optional<Dimension> dimension) {
     std::vector<std::string> out;
-    for (const Unit& unit : units) {
+    for (const Unit& unit : all_units()) {
         if (!dimension || unit.dimension == *dimension) out.emplace_back(unit.symbol);
     }
     return out;
@@ -319,7 +336,7 @@ std::optional<Quantity> parse_quantity(std::string_view text, std::string& why,
         why = "has no unit";
         return std::nullopt;
     }
-    for (const Unit& unit : units) {
+    for (const Unit& unit : all_units()) {
         if (unit.symbol != symbol) continue;
         Quantity q;
         q.dimension = unit.dimension;

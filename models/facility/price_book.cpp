@@ -64,15 +64,15 @@ std::optional<double> PriceBook::amount(const Value& value, const std::string& p
     const Dimension dimension = unit == "USD"     ? Dimension::money
                                 : unit == "/year" ? Dimension::rate
                                                   : Dimension::price;
-    const Value* inner = value.find("value");
-    const std::string& text = (inner ? inner : &value)->text;
     const auto quantity = values_.quantity(value, path, {dimension}, Bound::non_negative);
     if (!quantity) return std::nullopt;
     if (dimension == Dimension::rate) return quantity->value * seconds_per_year;
-    if (dimension == Dimension::price &&
-        !(text.ends_with(unit) && text.find("USD") == text.size() - unit.size())) {
-        values_.error(value.at, path,
-                      fmt::format("expected a price in {}, found \"{}\"", unit, text));
+    const Value* inner = value.find("value");
+    const std::string& text = (inner ? inner : &value)->text;
+    if (!quantity->unit.ends_with(unit)) {
+        values_.error(
+            value.at, path,
+            fmt::format("expected a price in {0}, k{0} or M{0}, found \"{1}\"", unit, text));
         return std::nullopt;
     }
     if (quantity->value > usd_max) {

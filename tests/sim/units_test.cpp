@@ -2,11 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 using namespace railyard;
 
 namespace {
 
-Quantity parsed(const char* text) {
+Quantity parsed(const std::string& text) {
     std::string why;
     const auto q = parse_quantity(text, why);
     REQUIRE_MESSAGE(q, text << " " << why);
@@ -52,6 +54,19 @@ TEST_CASE("a quantity keeps the number and the unit that were written") {
     CHECK(day.unit == "min");
     CHECK(day.in_unit_of(parsed("2 h")) == 24);
     CHECK(parsed("0.3 GB/s").in_unit_of(parsed("7 GB/s")) == 0.3);  // to the bit
+}
+
+TEST_CASE("money is counted in thousands and millions, whatever it is paid for") {
+    CHECK(parsed("12 kUSD/year").value == 12e3);
+    CHECK(parsed("3 MUSD/year").value == 3e6);
+    const std::vector<std::string> all = unit_symbols({});
+    for (const std::string& unit : all) {
+        if (!unit.starts_with("USD")) continue;
+        CAPTURE(unit);
+        CHECK(std::ranges::count(all, "k" + unit) == 1);
+        CHECK(std::ranges::count(all, "M" + unit) == 1);
+        CHECK(parsed("2 k" + unit).in_unit_of(parsed("1 " + unit)) == 2000);
+    }
 }
 
 TEST_CASE("what does not fit has no integer") {
