@@ -31,15 +31,19 @@ Watts PowerReader::least_cap() const {
 
 Watts PowerReader::cap_for_budget() const {
     const GpuPower& gpu = p_.node.gpu;
-    double high = gpu.at(Activity::compute).value;
-    if (!throttles() || draw_at({high}) <= *p_.budget) return gpu.cap;
-    double low = least_cap().value;
+    const Watts high = gpu.at(Activity::compute);
+    if (!throttles() || draw_at(high) <= *p_.budget) return gpu.cap;
+    return within_budget(least_cap(), high);
+}
+
+// The most that each GPU may draw; `low` is within the budget, or what there is at the least.
+Watts PowerReader::within_budget(Watts low, Watts high) const {
     constexpr int halvings = 60;
     for (int i = 0; i < halvings; ++i) {
-        const double middle = 0.5 * (low + high);
-        (draw_at({middle}) <= *p_.budget ? low : high) = middle;
+        const Watts middle{0.5 * (low.value + high.value)};
+        (draw_at(middle) <= *p_.budget ? low : high) = middle;
     }
-    return {low};
+    return low;
 }
 
 // What heat takes on top, at the clocks that the budget leaves.
@@ -84,12 +88,19 @@ void PowerReader::check_budget(Watts idle_nodes) {
     }
     const Watts least = draw_at(least_cap());
     if (!throttles() || least <= *p_.budget) return;
+    // A driver's cap holds kernels that wait for HBM, too.
+    std::string help = "over_budget = \"hold\" under a [scheduler], or fewer nodes";
+    const Watts capped{cap_fraction_min * p_.node.gpu.max.value};
+    if (draw_at(capped) <= *p_.budget) {
+        help = fmt::format("power.gpu_cap = \"{:.0f} W\", {}",
+                           std::floor(within_budget(capped, least_cap()).value), help);
+    }
     sections_.power.error(
         "budget",
         fmt::format(
             "GPUs are throttled to {} at the least, and the cluster then draws {}; found {}",
             to_text(least_cap()), to_text(least), to_text(*p_.budget)),
-        "over_budget = \"hold\" under a [scheduler], or fewer nodes");
+        help);
 }
 
 }  // namespace railyard

@@ -45,6 +45,7 @@ class PowerReader {
     Watts draw_at(Watts gpu) const;
     Watts least_cap() const;
     Watts cap_for_budget() const;
+    Watts within_budget(Watts low, Watts high) const;
     HeatState settled(const GpuPower& gpu, const GpuStep& step);
     PowerBudget jobs_budget(const WorldPower& power, const WorldSpec& spec) const;
     void check_budget(Watts idle_nodes);

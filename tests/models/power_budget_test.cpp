@@ -203,3 +203,17 @@ TEST_CASE("a power budget below the idle power of the cluster is an error with t
     CHECK(refused(one_job, {"power.over_budget=throttle"}).find("power.budget") !=
           std::string::npos);
 }
+
+TEST_CASE("a budget that throttling does not reach names the cap of the GPUs that does") {
+    const Scenario least = scenario(one_job, {"power.gpu_cap=420 W"});
+    const double most = 1.001 * draw(least, 7);
+    const std::string why = refused(one_job, budget(most, "throttle"));
+    const std::size_t at = why.find("power.gpu_cap = \"");
+    REQUIRE(at != std::string::npos);
+    const std::string cap = why.substr(at + 17, 5);
+    std::vector<std::string> settings = budget(most, "throttle");
+    settings.push_back("power.gpu_cap=" + cap);
+    CHECK(metric(run_replica(scenario(one_job, settings), 0, false), "power_peak") <= most);
+    CHECK(refused(one_job, budget(0.99 * draw(least, 7), "throttle")).find("gpu_cap") ==
+          std::string::npos);
+}
