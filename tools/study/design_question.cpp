@@ -315,6 +315,15 @@ void QuestionReader::check_key(Section& section, const std::string& where, const
                       "[design] says how many replicas there are");
         return;
     }
+    if (key == "run.duration") {
+        section.error(
+            where,
+            "run.duration is no part of a design: campaigns of different lengths "
+            "can't be compared",
+            "one [run] duration for all designs; design.over is the time over which money "
+            "is spent and work counted");
+        return;
+    }
     const std::optional<std::string> help = help_for_unknown_key(key);
     if (help) section.error(where, fmt::format("no scenario has the key {}", key), *help);
 }
