@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "models/campaign/campaign.h"
 #include "sim/text.h"
@@ -29,14 +30,15 @@ enum class Aim : std::uint8_t { least_cost, least_time, most_tokens, most_work, 
 const std::vector<std::string> aim_names = {"least_cost", "least_time", "most_tokens", "most_work",
                                             "metric"};
 
-// The settings that a table of keys makes: its leaves, by their whole paths.
-void flatten(const Value& table, const std::string& path, std::vector<std::string>& out) {
+// The leaves of a table of keys, by their whole paths.
+void flatten(const Value& table, const std::string& path,
+             const std::function<void(const std::string& key, const Value&)>& leaf) {
     for (const Member& member : table.members) {
         const std::string key = path.empty() ? member.key : path + "." + member.key;
         if (member.value.kind == Value::Kind::table && !member.value.find("value")) {
-            flatten(member.value, key, out);
+            flatten(member.value, key, leaf);
         } else {
-            out.push_back(key + "=" + toml_text(member.value));
+            leaf(key, member.value);
         }
     }
 }
@@ -83,6 +85,7 @@ class QuestionReader {
     void read_search();
     void read_axes();
     void read_axis(Section& section, const AxisBounds& bounds);
+    void refuse_twice(const Section& section, const AxisBounds& bounds, const Axis& axis);
     void read_options(Section& section, DesignAxis& axis);
     void read_when(const Value& table, DesignAxis& axis);
     void check_key(Section& section, const std::string& where, const std::string& key);
@@ -336,11 +339,21 @@ void QuestionReader::read_options(Section& section, DesignAxis& axis) {
                     {.otherwise = "required", .required = true});
         const Value* set =
             option.open_table("set", "Its settings, as { \"cluster.node\" = \"dgx_h100\" }");
-        if (set != nullptr) flatten(*set, "", value.settings);
         option.finish();
         if (option.describing()) continue;
-        for (const std::string& setting : value.settings) {
-            check_key(option, "set", key_of_setting(setting));
+        if (set != nullptr) {
+            flatten(*set, "", [&](const std::string& key, const Value& item) {
+                value.settings.push_back(key + "=" + toml_text(item));
+                check_key(option, "set", key);
+                check_value_type(values_, option, "set", key, item);
+            });
+        }
+        for (const DesignValue& other : axis.values) {
+            if (other.text == value.text) {
+                option.error("name", fmt::format("{} is given twice", visible(value.text)));
+            } else if (other.settings == value.settings) {
+                option.error("set", fmt::format("is that of {}", visible(other.text)));
+            }
         }
         axis.values.push_back(std::move(value));
     }
@@ -383,6 +396,22 @@ void QuestionReader::read_when(const Value& table, DesignAxis& axis) {
     }
 }
 
+// Two designs that are one. 60 min is 1 h.
+void QuestionReader::refuse_twice(const Section& section, const AxisBounds& bounds,
+                                  const Axis& axis) {
+    const auto same = [](const AxisValue& a, const AxisValue& b) {
+        return a.value && b.value ? *a.value == *b.value : a.toml == b.toml;
+    };
+    for (std::size_t i = 1; bounds.values && i < axis.size(); ++i) {
+        for (std::size_t k = 0; k < i; ++k) {
+            if (!same(axis.value(k), axis.value(i))) continue;
+            values_.error(bounds.values->items[i].at, section.path("values"),
+                          fmt::format("{} is given twice", visible(axis.value(i).text)));
+            break;
+        }
+    }
+}
+
 void QuestionReader::read_axis(Section& section, const AxisBounds& bounds) {
     DesignAxis axis;
     section.read("name", axis.name, "What the axis is called in labels and in `when`",
@@ -404,6 +433,8 @@ void QuestionReader::read_axis(Section& section, const AxisBounds& bounds) {
     } else if (const bool any = axis.free && bounds.from && !section.has("steps");
                const std::optional<Axis> keyed = Axis::read(section, bounds, any)) {
         check_key(section, "key", keyed->key());
+        check_axis_types(values_, section, bounds, keyed->key());
+        refuse_twice(section, bounds, *keyed);
         if (when == nullptr) check_axis_is_free(section, keyed->key(), q_.base_settings);
         if (axis.name.empty()) axis.name = keyed->key().substr(keyed->key().rfind('.') + 1);
         if (any) {

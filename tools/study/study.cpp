@@ -51,7 +51,54 @@ std::string without_indices(const std::string& key) {
     return out;
 }
 
+// A phase sets keys, too: phase.0.set.cluster.nodes is cluster.nodes.
+const SchemaRow* row_of_key(const std::string& key) {
+    static const std::vector<SchemaRow> rows = scenario_schema();
+    constexpr std::string_view set = ".set.";
+    const std::size_t at = key.starts_with("phase.") ? key.find(set) : key.npos;
+    const std::string plain = without_indices(at == key.npos ? key : key.substr(at + set.size()));
+    const SchemaRow* found = nullptr;
+    for (const SchemaRow& row : rows) {
+        if (row.path != plain) continue;
+        if (found != nullptr && found->type != row.type) return nullptr;  // of either type
+        found = &row;
+    }
+    return found;
+}
+
 }  // namespace
+
+void check_value_type(ValueReader& values, const Section& section, const char* at,
+                      const std::string& key, const Value& value) {
+    const SchemaRow* row = row_of_key(key);
+    if (row == nullptr) return;
+    const std::string path = fmt::format("{}: {}", section.path(at), key);
+    const bool text = row->type == "text" || row->type == file_type || !row->words.empty();
+    if (const std::vector<Dimension>& d = row->dimensions; !d.empty()) {
+        values.quantity(value, path, {d.front(), d.back()}, Bound::any);
+    } else if (row->type == "whole number") {
+        values.integer(value, path, Bound::any);
+    } else if (row->type == "number" || row->type == "fraction") {
+        values.number(value, path, Bound::any);
+    } else if ((text && value.kind != Value::Kind::string) ||
+               (row->type == "true or false" && value.kind != Value::Kind::boolean)) {
+        const char* the = row->type.starts_with("name of") ? "the " : "";
+        values.error(value.at, path,
+                     fmt::format("expected {}{}, found {}", the, row->type, value.describe()));
+    }
+}
+
+void check_axis_types(ValueReader& values, const Section& axis, const AxisBounds& bounds,
+                      const std::string& key) {
+    if (bounds.values) {
+        for (const Value& value : bounds.values->items) {
+            check_value_type(values, axis, "values", key, value);
+        }
+        return;
+    }
+    check_value_type(values, axis, "from", key, *bounds.from);
+    check_value_type(values, axis, "to", key, *bounds.to);
+}
 
 std::optional<std::string> help_for_unknown_key(const std::string& key) {
     static const std::vector<std::string> known = [] {
@@ -194,9 +241,11 @@ void StudyReader::read_axes() {
             Axis::read(section, {}, false);
             continue;
         }
-        std::optional<Axis> axis = Axis::read(section, bounds_[at++], takes_any_value_);
+        const AxisBounds& bounds = bounds_[at++];
+        std::optional<Axis> axis = Axis::read(section, bounds, takes_any_value_);
         if (!axis) continue;
         check_key(section, axis->key());
+        check_axis_types(values_, section, bounds, axis->key());
         check_axis_is_free(section, axis->key(), study_.base_settings);
         if (std::ranges::find(seen, axis->key()) != seen.end()) {
             section.error("key", fmt::format("{} is an axis already", axis->key()));

@@ -58,6 +58,13 @@ std::string key_of_setting(std::string_view setting);
 // Reports a --set that no scenario could take, before any is read. `what` it would change: a file, a verb.
 void check_setting(const std::string& setting, const std::string& what, Diagnostics& diagnostics);
 
+// Reports a value that is of another type than the key, where it stands: in `section`, under its key `at`.
+void check_value_type(ValueReader& values, const Section& section, const char* at,
+                      const std::string& key, const Value& value);
+// The same of all that an axis lists, or of both ends of its range.
+void check_axis_types(ValueReader& values, const Section& axis, const AxisBounds& bounds,
+                      const std::string& key);
+
 // Reports a --set of the key that an axis sets at each point.
 void check_axis_is_free(Section& axis, const std::string& key,
                         const std::vector<std::string>& settings);
