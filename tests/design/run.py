@@ -139,6 +139,20 @@ def case_a_cluster_that_is_used_half_of_the_time_trains_half_as_much(program, fo
     check("design.limits.deadline: no design keeps" in error, error)
 
 
+def case_of_designs_that_are_not_told_apart_the_cheaper_leads(program, folder):
+    """More spares than ever break train no more tokens: exactly, or as far as luck lets one see."""
+    text = QUESTION.replace("[16, 17, 18, 20]", "[22, 18]").replace('"least_cost"', '"most_tokens"\nover = "365 day"')
+    text = text.replace("tokens = 1e11\n", "")
+    for failures in ("true", "false"):
+        (folder / "question.toml").write_text(text.replace("[run]", f"[run]\nfailures = {failures}"))
+        out, _ = ask(program, folder, "--db", f"{failures}.sqlite", "--json")
+        best = json.loads(out)["best"]
+        check("cluster.nodes=18" in best[0]["settings"], str(best[0]))
+        check(best[0]["capital_usd"] == min(each["capital_usd"] for each in best), str(best))
+        said, _ = ask(program, folder, "--db", f"{failures}.sqlite")
+        check("the first is the cheaper one, by" in said, said)
+
+
 class Page(html.parser.HTMLParser):
     def __init__(self):
         super().__init__()

@@ -103,10 +103,12 @@ std::string Teller::verdict() const {
     if (answer.designs.size() < 2) return out + ".";
     const PairedComparison& pairs = answer.designs[0].next->pairs;
     const bool sure = pairs.verdict == Verdict::first;
-    out += fmt::format(". The next, {}, is {}{}.", design(1).label,
+    out += fmt::format(". The next, {}, is {}{}", design(1).label,
                        change_text(q.objective, pairs.difference),
                        sure ? "" : " and not told from it by luck alone");
-    return out;
+    if (!answer.designs[0].next->by_price) return out + ".";
+    return out + fmt::format(": the first is the cheaper one, by {} of {}.",
+                             fine_money(design(1).spent[0] - first.spent[0]), search.figures[0]);
 }
 
 DecisionSection Teller::best() const {
@@ -215,7 +217,10 @@ DecisionSection Teller::change() const {
         out.sentences.emplace_back("There is one design: nothing can change it.");
         return out;
     }
-    if (answer.turning.empty()) {
+    if (answer.designs[0].next->by_price) {
+        out.sentences.emplace_back(
+            "The second is as good as the first and dearer: no estimate was tried.");
+    } else if (answer.turning.empty()) {
         out.sentences.emplace_back(
             "No estimate or price alone: at both ends of each the first design stays better than "
             "the second.");

@@ -257,13 +257,10 @@ void Answerer::explain_next() {
             return std::abs(a.usd) > std::abs(b.usd);
         });
         next.work = known_[d + 1].work / known_[d].work;
-        const auto& a = searched(d).values;
-        const auto& b = searched(d + 1).values;
-        const std::size_t pairs = std::min(a.size(), b.size());
-        const std::size_t draws =
-            draws_of_pairs(searched(d).facts.draws, searched(d + 1).facts.draws);
-        next.pairs = compare_paired(std::span(a).first(pairs), std::span(b).first(pairs),
-                                    q_.objective.better, 0.95, dealt_over(pairs, draws));
+        next.pairs = compare_designs(q_, searched(d), searched(d + 1));
+        next.by_price = d == 0 && q_.priced && next.pairs.verdict != Verdict::first &&
+                        !better_than(next.pairs.mean_a, next.pairs.mean_b, q_.objective.better) &&
+                        searched(d).spent[0] < searched(d + 1).spent[0];
         out_.designs[d].next = std::move(next);
     }
 }
@@ -306,7 +303,7 @@ std::optional<std::string> Answerer::breakeven(const UncertainInput& input) {
 }
 
 void Answerer::find_turning() {
-    if (known_.size() < 2) return;
+    if (known_.size() < 2 || out_.designs[0].next->by_price) return;
     const auto judged = [&](std::size_t d) {
         return JudgedDesign{
             searched(d).label,

@@ -239,6 +239,7 @@ void check_outcome(const DesignQuestion& q, const std::vector<SearchedDesign>& d
     bool differs = false;
     bool known = false;  // somebody has the figure
     std::optional<double> first;
+    std::optional<double> cost;  // the cheaper of two that are alike is the answer
     for (const std::size_t i : field) {
         const SearchedDesign& d = designs[i];
         if (!d.ran() || !d.problem.empty()) {
@@ -249,6 +250,8 @@ void check_outcome(const DesignQuestion& q, const std::vector<SearchedDesign>& d
         known |= std::isfinite(value);
         differs |= first && value != *first;
         if (!first) first = value;
+        differs |= q.priced && cost && d.spent[0] != *cost;
+        if (q.priced) cost = d.spent[0];
         kept |= d.kept_share() >= q.limits.probability;
         if (nearest_one == nullptr || d.kept_share() > nearest_one->kept_share()) nearest_one = &d;
     }

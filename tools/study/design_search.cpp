@@ -155,6 +155,7 @@ class Searcher {
                                    double utilisation) const;
     std::string race_text(const RaceState& state, const std::vector<std::size_t>& field) const;
     void rank(const std::vector<std::size_t>& field);
+    void lead_with_the_cheapest();
     std::vector<std::size_t> able() const;
     bool go_on() const { return options_.cancelled == nullptr || !*options_.cancelled; }
 
@@ -488,6 +489,20 @@ void Searcher::rank(const std::vector<std::size_t>& field) {
         return better_than(x.mean(), y.mean(), q_.objective.better);
     };
     std::ranges::stable_sort(out_.best, before);
+    if (q_.priced) lead_with_the_cheapest();
+}
+
+// None that is told from the best one leads.
+void Searcher::lead_with_the_cheapest() {
+    auto cheapest = out_.best.begin();
+    for (auto it = out_.best.begin(); it != out_.best.end(); ++it) {
+        const SearchedDesign& design = out_.designs[*it];
+        if (design.fate != Fate::racing) break;  // they come last
+        if (design.spent[0] >= out_.designs[*cheapest].spent[0]) continue;
+        const Verdict verdict = compare_designs(q_, out_.designs[out_.best[0]], design).verdict;
+        if (verdict == Verdict::undecided || verdict == Verdict::equal) cheapest = it;
+    }
+    if (cheapest != out_.best.end()) std::rotate(out_.best.begin(), cheapest, cheapest + 1);
 }
 
 bool Searcher::race_on(Fidelity fidelity, std::int64_t most) {
@@ -554,6 +569,14 @@ DesignSearch Searcher::run() {
 }
 
 }  // namespace
+
+PairedComparison compare_designs(const DesignQuestion& question, const SearchedDesign& a,
+                                 const SearchedDesign& b) {
+    const std::size_t pairs = std::min(a.values.size(), b.values.size());
+    const std::size_t draws = draws_of_pairs(a.facts.draws, b.facts.draws);
+    return compare_paired(std::span(a.values).first(pairs), std::span(b.values).first(pairs),
+                          question.objective.better, 0.95, dealt_over(pairs, draws));
+}
 
 DesignSearch search_designs(const DesignQuestion& question, const SearchOptions& options,
                             ResultsDb& db) {

@@ -31,12 +31,17 @@ struct SearchedDesign {
     double kept_share() const;
 };
 
+// b's figure of the objective less a's, over the replicas that both have.
+PairedComparison compare_designs(const DesignQuestion& question, const SearchedDesign& a,
+                                 const SearchedDesign& b);
+
 struct DesignSearch {
     std::vector<SearchedDesign> designs;  // of the space, in its order
-    std::vector<std::size_t> best;        // those that may win, best first; the leader leads
-    std::vector<std::size_t> front;       // of those that ran and keep the limits
-    std::vector<std::string> figures;     // "cost", "days", "power": what a front is of
-    std::size_t tuned = 0;                // settings of free axes that were tried
+    // Those that may win, best first; of those that are not told from the best the cheapest leads.
+    std::vector<std::size_t> best;
+    std::vector<std::size_t> front;    // of those that ran and keep the limits
+    std::vector<std::string> figures;  // "cost", "days", "power": what a front is of
+    std::size_t tuned = 0;             // settings of free axes that were tried
     std::int64_t plans_tried = 0;
     std::int64_t replicas = 0;    // that were looked at
     std::int64_t exhaustive = 0;  // that all designs with as many as the last ones take
