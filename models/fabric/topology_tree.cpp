@@ -139,13 +139,28 @@ std::optional<TreePlan> plan_tree(const TopologySpec& spec, const Leaves& leaves
     return std::nullopt;
 }
 
+bool by_rail(const TopologySpec& spec) {
+    return spec.kind != "fat_tree" && spec.kind != "single_switch";
+}
+
+// Whether all NICs of each tree are on one switch, which then needs no ports up.
+bool one_leaf(const TopologySpec& spec, std::int64_t total, std::int64_t leaf_ports) {
+    const std::int64_t leaves = by_rail(spec) ? spec.rail_count() : 1;
+    const bool apart = leaves == 1 || spec.kind == "rail_only";
+    return apart && spec.sites == 1 && spec.tiers == 0 && ceil_div(total, leaves) <= leaf_ports;
+}
+
 // How many of the nodes' NICs a leaf takes: as few leaves, or units, as the ports allow, and these filled
 // evenly. `total` is of all NICs.
-std::int64_t fitting_leaf(const TopologySpec& spec, bool by_rail, std::int64_t total,
-                          std::int64_t server_nics, std::int64_t leaf_ports) {
+std::int64_t fitting_leaf(const TopologySpec& spec, std::int64_t total, std::int64_t server_nics,
+                          std::int64_t leaf_ports) {
+    if (spec.nodes_per_leaf > 0) {
+        return spec.nodes_per_leaf * (by_rail(spec) ? 1 : spec.nics_per_node);
+    }
+    if (one_leaf(spec, total, leaf_ports)) return by_rail(spec) ? spec.nodes : total;
     const std::int64_t most =
         std::max<std::int64_t>(1, down_ports_max(leaf_ports, spec.oversubscription));
-    if (by_rail) {
+    if (by_rail(spec)) {
         // Servers take a part of every leaf's ports.
         std::int64_t units = 1;
         const auto ports = [&] {
@@ -153,12 +168,11 @@ std::int64_t fitting_leaf(const TopologySpec& spec, bool by_rail, std::int64_t t
                    ceil_div(server_nics, units * spec.rail_count());
         };
         while (ports() > most && units < spec.nodes) ++units;
-        return spec.nodes_per_leaf > 0 ? spec.nodes_per_leaf : ceil_div(spec.nodes, units);
+        return ceil_div(spec.nodes, units);
     }
     const auto even = [](std::int64_t all, std::int64_t most_each) {
         return ceil_div(all, ceil_div(all, most_each));
     };
-    if (spec.nodes_per_leaf > 0) return spec.nodes_per_leaf * spec.nics_per_node;
     if (most < spec.nics_per_node) return even(total, most);
     const std::int64_t boxes = ceil_div(total, spec.nics_per_node);
     return even(boxes, most / spec.nics_per_node) * spec.nics_per_node;
@@ -233,10 +247,6 @@ Leaves one_rail(const Shape& s, std::int64_t rail) {
     return leaves;
 }
 
-bool by_rail(const TopologySpec& spec) {
-    return spec.kind != "fat_tree" && spec.kind != "single_switch";
-}
-
 // The nodes and servers of one site, and how many NICs its leaves take.
 std::optional<Shape> shape_of(const Topology& t, const TopologySpec& spec, std::int64_t site,
                               Bandwidth port, std::string& problem) {
@@ -255,7 +265,7 @@ std::optional<Shape> shape_of(const Topology& t, const TopologySpec& spec, std::
     }
     shape.nics_per_leaf = total;
     if (spec.kind != "single_switch") {
-        shape.nics_per_leaf = fitting_leaf(own, by_rail(spec), total, server_nics, leaf_ports);
+        shape.nics_per_leaf = fitting_leaf(own, total, server_nics, leaf_ports);
     } else if (total > leaf_ports) {
         problem = fmt::format("{} NICs on one switch, {} has {} ports at {}", total, spec.leaf.name,
                               leaf_ports, line_rate_text(port));

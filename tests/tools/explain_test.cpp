@@ -204,7 +204,8 @@ TEST_CASE("links that are shared take all of the gap where ranks don't differ ot
 }
 
 TEST_CASE("shares of everything at once sum to the gap, and what is left is what the plan needs") {
-    const Attribution a = explain(all_of_it + heat + pump, {"run.fidelity=flow"});
+    const Attribution a =
+        explain(all_of_it + heat + pump, {"run.fidelity=flow", "fabric.compute.tiers=2"});
     CHECK(a.causes.size() == loss_cause_count);
     CHECK(a.arms == std::size_t{1} << loss_cause_count);
     CHECK(sum_of_shares(a) == doctest::Approx(gap(a)).epsilon(1e-9));
