@@ -224,7 +224,11 @@ void CostLines::buy_store(const StoreSetup& store, const std::string& section) {
                     fmt::format("give {}.drive_capacity, or {}", section,
                                 cost_.path("price." + store.name + "_per_server")));
     }
-    if (per_tb) add(plan_.capital, name, usable_tb, "usable TB", *per_tb);
+    // A price per TB has the servers in it, unless they have one of their own.
+    if (per_tb) {
+        add(plan_.capital, name + (per_server ? "" : " with its servers"), usable_tb, "usable TB",
+            *per_tb);
+    }
     if (per_server) {
         add(plan_.capital, name + " servers", real(store.system->protection().servers), "server",
             *per_server);

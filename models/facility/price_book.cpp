@@ -25,7 +25,9 @@ PriceBook::PriceBook(Section& cost, ValueReader& values, Catalogue& catalogue,
           "Prices in place of the catalogue's, by the names that 'railyard cost' prints, each a "
           "quantity or { value, low, high, source }; and what the catalogue has no price for: "
           "STORE_per_server and STORE_per_tb_year in place of STORE_per_usable_tb, for each "
-          "storage.system; licence_per_gpu_year, staff_per_year, gpu_hour_rental, "
+          "storage.system (a price of a usable TB has drives, servers and software in it; beside "
+          "STORE_per_server, what servers leave); licence_per_gpu_year, staff_per_year, "
+          "gpu_hour_rental, "
           "gpu_hour_reserved, and hardware by its own name")) {}
 
 std::optional<std::size_t> PriceBook::known(const std::string& name) const {

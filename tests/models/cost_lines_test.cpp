@@ -67,12 +67,13 @@ TEST_CASE("an object store on the premises is bought and draws power") {
     const Scenario with = scenario(priced_nodes + store);
     const double usable = static_cast<double>(with.stores.at(1).capacity.count()) * 1e-12;
     REQUIRE(usable > 0);
-    CHECK(quantity_of(with.cost->plan.capital, "object storage") == doctest::Approx(usable));
+    CHECK(quantity_of(with.cost->plan.capital, "object storage with its servers") ==
+          doctest::Approx(usable));
     CHECK(with.power.storage.value > without.power.storage.value);
     CHECK(with.cost->idle_kwh_per_year > without.cost->idle_kwh_per_year);
     const Scenario priced =
         scenario(priced_nodes + store, {"cost.price.object_per_server=30 kUSD"});
-    CHECK(quantity_of(priced.cost->plan.capital, "object storage") == 0);
+    CHECK(quantity_of(priced.cost->plan.capital, "object storage with its servers") == 0);
     CHECK(quantity_of(priced.cost->plan.capital, "object storage servers") == 20);
     // A cloud's is nobody's to buy.
     const Scenario cloud = scenario(priced_nodes + "[object_store]\nsystem = \"s3\"\n");
@@ -85,7 +86,8 @@ TEST_CASE("usable TB on hard disks cost what disks do") {
     const auto price_of = [&](std::vector<std::string> settings) {
         const Scenario s = scenario(priced_nodes + store, std::move(settings));
         for (const CostLine& line : s.cost->plan.capital) {
-            if (line.what == "lustre storage") return s.cost->plan.prices[line.price];
+            if (line.what == "lustre storage with its servers")
+                return s.cost->plan.prices[line.price];
         }
         return Price{};
     };
@@ -94,6 +96,35 @@ TEST_CASE("usable TB on hard disks cost what disks do") {
     CHECK(price_of({"storage.drive=hdd"}).typical < price_of({}).typical);
     CHECK(price_of({"storage.drive=hdd", "cost.price.lustre_per_usable_tb=99 USD/TB"}).typical ==
           99);
+}
+
+TEST_CASE("a price of a usable TB has the servers in it, unless they have one of their own") {
+    const std::string store = "[storage]\nsystem = \"weka\"\nservers = 8\n";
+    const auto bought = [&](std::vector<std::string> settings, const char* what) {
+        return quantity_of(scenario(priced_nodes + store, std::move(settings)).cost->plan.capital,
+                           what);
+    };
+    CHECK(bought({}, "weka storage with its servers") > 100);
+    CHECK(bought({}, "weka storage servers") == 0);
+    const std::string server = "cost.price.weka_per_server=40 kUSD";
+    CHECK(bought({server}, "weka storage servers") == 8);
+    CHECK(bought({server}, "weka storage with its servers") == 0);
+    const std::string terabyte = "cost.price.weka_per_usable_tb=0.2 kUSD/TB";
+    CHECK(bought({server, terabyte}, "weka storage servers") == 8);
+    CHECK(bought({server, terabyte}, "weka storage") > 100);
+}
+
+TEST_CASE("a price is in thousands and millions of all that money is counted in") {
+    const auto price = [](const std::string& setting, const std::string& name) {
+        const Scenario s = scenario(priced_nodes, {"cost.price." + setting});
+        return find_named(s.cost->plan.prices, name)->typical;
+    };
+    CHECK(price("staff_per_year=12 kUSD/year", "staff_per_year") == 12e3);
+    CHECK(price("staff_per_year=3 MUSD/year", "staff_per_year") == 3e6);
+    CHECK(price("colo_kw_month=0.2 kUSD/kW/month", "colo_kw_month") == 200);
+    CHECK(price("rack=6 kUSD", "rack") == 6000);
+    const std::string why = refused(priced_nodes, {"cost.price.staff_per_year=3 kUSD/h"});
+    CHECK(why.find("expected a price in USD/year, kUSD/year or MUSD/year") != std::string::npos);
 }
 
 TEST_CASE("a node with other GPUs is rented the kW that the power model rates it for") {
