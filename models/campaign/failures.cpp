@@ -410,7 +410,8 @@ void read_injections(Section& top, Catalogue& catalogue, Scenario& s) {
         check_injection(section, spec, cause,
                         domain ? s.nodes.domains[static_cast<std::size_t>(cause.domain)].count()
                                : s.nodes.nodes);
-        s.nodes.injected.push_back({spec.at, index, spec.unit, spec.duration});
+        s.nodes.injected.push_back(
+            {spec.at, index, spec.unit, spec.duration, s.nodes.injected.size()});
     }
 }
 

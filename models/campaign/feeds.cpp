@@ -67,7 +67,11 @@ PumpWatch::PumpWatch(CampaignEngine& engine, Renewals::Target& target, const Pow
       id_(engine.add(*this, "pumps")),
       pumps_(engine, *this, power.pump->cause, "pump_loss", Hazard{power.pump->failure_rate},
              power.pump->loops, {}, seed, replica),
-      gpu_mean_(std::move(gpu_mean)) {}
+      gpu_mean_(std::move(gpu_mean)) {
+    for (const InjectedStrike& each : power.injected_pump_losses) {
+        injected_.push_back(each.drawn(seed, replica));
+    }
+}
 
 void PumpWatch::start() {
     pumps_.start();
@@ -93,13 +97,7 @@ void PumpWatch::failed(const Strike& strike) {
 
 void PumpWatch::handle(std::uint32_t loop) {
     if (loop >= first_injected) {
-        const InjectedStrike& injected = power_.injected_pump_losses[loop - first_injected];
-        Strike strike;
-        strike.cause = injected.cause;
-        strike.slot = injected.unit;
-        strike.out_for = injected.duration;
-        failed(strike);
-        return;
+        return failed(injected_[loop - first_injected]);
     }
     const auto found = warming_.find(loop);
     RY_CHECK(found != warming_.end());

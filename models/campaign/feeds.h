@@ -76,6 +76,7 @@ class PumpWatch : public CampaignEngine::Component, public Renewals::Target {
     const PowerSpec& power_;
     CampaignEngine::ComponentId id_;
     Renewals pumps_;
+    std::vector<Strike> injected_;
     std::map<std::uint32_t, Strike> warming_;  // by loop: its flow is lost, its nodes still run
     GpuMean gpu_mean_;
     std::int64_t losses_ = 0;

@@ -1,6 +1,7 @@
 #include "models/failure/failure.h"
 
 #include <algorithm>
+#include <string>
 
 #include "sim/check.h"
 
@@ -115,6 +116,17 @@ void Strike::draw_diagnosis(RandomStream& stream) {
     diagnosis = stream.uniform();
     bystander = stream.uniform();
     search = stream.uniform();
+}
+
+Strike InjectedStrike::drawn(std::uint64_t seed, std::uint64_t replica) const {
+    RandomStream stream(seed, replica, "inject/" + std::to_string(number));
+    Strike strike;
+    strike.cause = cause;
+    strike.slot = unit;
+    strike.out_for = duration;
+    strike.draw_consequences(stream);
+    strike.draw_diagnosis(stream);
+    return strike;
 }
 
 FailureSource::FailureSource(CampaignEngine& engine, Target& target, std::size_t cause_index,

@@ -71,6 +71,9 @@ struct InjectedStrike {
     std::size_t cause = 0;
     std::int64_t unit = 0;  // node, or domain of the cause's kind
     std::optional<Duration> duration{};
+    std::size_t number = 0;  // among the scenario's: what follows is drawn from `inject/number`
+
+    Strike drawn(std::uint64_t seed, std::uint64_t replica) const;
 };
 
 struct FailureCause {

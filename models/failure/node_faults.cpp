@@ -21,6 +21,7 @@ NodeFaults::NodeFaults(CampaignEngine& engine, const NodeFailures& spec,
         lemon_.resize(nodes_);
         for (std::size_t i = 0; i < nodes_; ++i) lemon_[i] = stream.chance(spec.lemons.fraction);
     }
+    for (const InjectedStrike& each : spec.injected) injected_.push_back(each.drawn(seed, replica));
     if (spec.repair.limited()) shop_.emplace(engine, spec.repair, *this, seed, replica);
     for (std::size_t i = 0; i < causes.size(); ++i) {
         const FailureCause& cause = causes[i];
@@ -169,14 +170,9 @@ void NodeFaults::handle(std::uint32_t event) {
             strike_domain(next, outages_[index].waves_left - 1);
             break;
         }
-        case injected: {
-            Strike strike;
-            strike.cause = spec_.injected[index].cause;
-            strike.slot = spec_.injected[index].unit;
-            strike.out_for = spec_.injected[index].duration;
-            failed(strike);
+        case injected:
+            failed(injected_[index]);
             break;
-        }
         default:
             handle_own(event % kinds, index);
     }

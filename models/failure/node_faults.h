@@ -96,6 +96,7 @@ class NodeFaults : public CampaignEngine::Component,
     CampaignEngine::ComponentId id_;
     std::size_t nodes_;
     std::vector<std::unique_ptr<Renewals>> lives_;
+    std::vector<Strike> injected_;
     std::optional<RepairShop> shop_;
     FailureHistory history_;
     std::vector<bool> lemon_;

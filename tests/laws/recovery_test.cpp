@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "models/campaign/campaign.h"
 #include "tests/scenario_text.h"
 
@@ -222,6 +224,30 @@ TEST_CASE("a wrong diagnosis costs another interruption: 1 / (1 - p) of them a f
           doctest::Approx(1 / 0.75).epsilon(0.02));
     CHECK(r.metric("nodes_blamed").summary.mean / right ==
           doctest::Approx(0.25 / 0.75).epsilon(0.05));
+}
+
+TEST_CASE("what follows from an injected failure is drawn as it is of one at random") {
+    constexpr int failures = 400;
+    constexpr double n = failures;
+    std::string text = eight;
+    for (int i = 0; i < failures; ++i) {
+        text += injected(fmt::format("{} h", 100 * i), "lost", i % 8);
+    }
+    // Bounds of four deviations.
+    std::vector<std::string> settings = {"run.duration=5 year", "failures.repair_sigma=0.8",
+                                         "failures.cause.0.replace_fraction=0.5",
+                                         "failures.cause.0.reset_time=0 s"};
+    const ReplicaResult repaired = run(text, settings);
+    const double repairs = static_cast<double>(repaired.repairs[0]);
+    CHECK(std::abs(repairs / n - 0.5) < 4 * 0.5 / std::sqrt(n));
+    const double deviation_h = 4 * std::sqrt(std::exp(0.8 * 0.8) - 1);
+    CHECK(std::abs(node_hours(repaired, Category::repair) / repairs - 4) <
+          4 * deviation_h / std::sqrt(repairs));
+    // p / (1 - p) sound nodes are blamed for each; the variance is p / (1 - p)^2.
+    const ReplicaResult wrong =
+        run(text, {"run.duration=5 year", "failures.cause.0.repair_time=1 min",
+                   "failures.cause.0.reset_time=1 min", "failures.misdiagnosis=0.5"});
+    CHECK(std::abs(static_cast<double>(wrong.job.nodes_blamed) / n - 1) < 4 * std::sqrt(2 / n));
 }
 
 TEST_CASE("silent corruption costs what was done since the last checkpoint before it") {

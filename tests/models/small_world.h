@@ -89,7 +89,7 @@ struct SmallWorld {
     // `unit`: a node, or what the cause's domain has them in.
     void inject(Duration at, std::int64_t unit, std::size_t cause = 0,
                 std::optional<Duration> out_for = {}) {
-        spec.injected.push_back({at, cause, unit, out_for});
+        spec.injected.push_back({at, cause, unit, out_for, spec.injected.size()});
     }
     WorldRunResult run(Duration end, std::uint64_t seed = 1) const {
         WorldRun run{.spec = spec, .jobs = jobs, .causes = causes, .seed = seed};

@@ -100,6 +100,19 @@ TEST_CASE("work takes longer while a part of its nodes is slow, and no longer th
     }
 }
 
+TEST_CASE("the first health check finds half of the parts, if checks find half") {
+    Slowed f(2);
+    f.spec.search.check_every = 6h;
+    f.spec.search.check_finds = 0.5;
+    f.submit(8, 10h);
+    f.inject(4h, 0);
+    std::int64_t found = 0;
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+        found += f.run(7h, seed).outcome.slow_parts.found;
+    }
+    CHECK(std::abs(found - 50) < 20);
+}
+
 TEST_CASE("a health check finds the part: the job saves, leaves, and goes on elsewhere") {
     Slowed f(2);
     WorldJobKind& kind = f.spec.kinds[0];
