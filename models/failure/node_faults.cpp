@@ -102,12 +102,13 @@ void NodeFaults::send_away(std::size_t node, const Strike& strike, bool outage) 
         if (outages_on_[node] == 0) schedule({}, node_is_back, node);
         return;
     }
+    if (lock_out(node)) return;
     const bool repair = out_of_service(strike, cause_of(strike), spec_.repair_sigma).repaired;
     if (repair) ++repairs_[strike.cause];
     if (repair && !lemon_.empty() && strike.cure < spec_.lemons.cured_by_repair) {
         lemon_[node] = false;
     }
-    if (!lock_out(node)) mend(node, strike);
+    mend(node, strike);
 }
 
 void NodeFaults::send_away_sound(std::size_t node, Duration reset_time) {

@@ -201,6 +201,7 @@ TEST_CASE("a node that fails too often is locked out, and comes back a good one 
     const ReplicaResult r = run(text, locked);
     CHECK(node_hours(r, Category::repair) == doctest::Approx(4 + 4 + 70).epsilon(1e-12));
     CHECK(r.nodes.quarantined == 1);
+    CHECK(r.repairs[0] == 2);  // the third time it is locked out, and nothing is put in
     std::vector<std::string> inspected = locked;
     inspected.push_back("failures.quarantine.inspection=12 h");
     CHECK(node_hours(run(text, inspected), Category::repair) ==
