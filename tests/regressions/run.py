@@ -471,6 +471,33 @@ def case_designs_of_other_gpus_are_judged_by_what_they_train(program):
                   f"{name} has the interval {ends} around {each['mean']}")
 
 
+RARE = """
+[run]
+replicas = 3
+duration = "1 day"
+[cluster]
+nodes = 4
+[job]
+nodes = 4
+step.time = "1 s"
+checkpoint.mode = "none"
+[[failures.cause]]
+name = "rare"
+mtbf_job = "30000 day"
+remedy = "replace"
+repair_time = "1 day"
+"""
+
+
+def case_replicas_without_a_failure_do_not_make_designs_equal(program):
+    scenario = program.file("rare.toml", RARE)
+    longer = changed("failures.cause.0.repair_time=20 day")
+    said = program.text("compare", scenario, *longer, "--no-estimates")
+    check("no difference between A and B was seen" in said and "less than 3 times" in said, said)
+    said = program.text("compare", program.file("dense.toml", DENSE), *changed("failures.repair_sigma=0.1"), "--no-estimates")
+    check("A and B are equal" in said and "excluded" not in said, said)
+
+
 PRICED = DENSE + '[storage]\nsystem = "weka"\nservers = 8\n[cost]\nyears = "4 years"\n'
 
 

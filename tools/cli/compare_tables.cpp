@@ -212,6 +212,18 @@ std::string difference_with_interval(const Comparison& c, const MetricComparison
                        100 * m.pairs.confidence, interval_text(m, decimals));
 }
 
+bool fails_at_random(const Scenario& s) {
+    const auto breaks = [](const StoreSetup& store) {
+        const auto& f = store.failures;
+        return f &&
+               f->drive.rate.per_second + f->server.rate.per_second + f->box.rate.per_second > 0;
+    };
+    return strike_rate(s).per_second > 0 || strike_rate_per_job(s).per_second > 0 ||
+           !s.network_faults.causes.empty() ||
+           (s.power.pump && s.power.pump->failure_rate.per_second > 0) ||
+           std::ranges::any_of(s.stores, breaks);
+}
+
 // "B over A  (goodput B - A: +1.50 points, ...)"; what it takes when it is open.
 std::string verdict_text(const Comparison& c, const MetricComparison& m) {
     const PairedComparison& p = m.pairs;
@@ -225,9 +237,18 @@ std::string verdict_text(const Comparison& c, const MetricComparison& m) {
             return fmt::format("{} over {}  ({})", coloured(first ? a : b, Colour::green),
                                first ? b : a, numbers);
         }
-        case Verdict::equal:
-            return fmt::format("{} and {} are equal: {} is the same in each of the {} replicas", a,
-                               b, m.metric, p.pairs);
+        case Verdict::equal: {
+            const std::string same =
+                fmt::format("{} is the same in each of the {} replicas", m.metric, p.pairs);
+            if (!fails_at_random(c.arms[m.a].scenario) && !fails_at_random(c.arms[m.b].scenario)) {
+                return fmt::format("{} and {} are equal: {}", a, b, same);
+            }
+            // The rule of three: of what was never seen in n, up to 3 / n are expected, at 95 %.
+            return fmt::format(
+                "no difference between {} and {} was seen: {}; what comes less than "
+                "3 times in as many is not excluded",
+                a, b, same);
+        }
         case Verdict::undecided:
             break;
     }
