@@ -127,7 +127,7 @@ def case_a_window_says_as_json_how_far_it_came(program, folder):
 run.duration = "1 h"
 cluster = { node = "dgx_h100", nodes = 32 }
 fabric.compute = { kind = "roce", topology = "fat_tree", leaf = "sn5600_spectrum4", nodes_per_leaf = 8 }
-job.step.time = "5 s"
+job = { step.time = "5 s", checkpoint.mode = "none" }
 window.traffic = [{ kind = "all_to_all", bytes = "16 GiB" }]
 """)
     stdout, _ = interrupt(program, ["window", str(path), "--json"], 1.5)

@@ -194,7 +194,7 @@ inline std::pair<Tried, Tried> in_many_jobs(const std::string& key, const Knob& 
         first.settings.emplace_back("cluster.nics_per_node=1");
     }
     if (packets && key.starts_with("fabric.")) first.settings.emplace_back("run.failures=false");
-    if (packets && key == "switch") first.settings.emplace_back("cluster.nodes=20");
+    if (packets && key == "switch") first.settings.emplace_back("cluster.nodes=40");
     if (about_paths.contains(key) && world.jobs == Jobs::modelled) {
         for (const std::string& each : crossing(world)) first.settings.push_back(each);
     }
