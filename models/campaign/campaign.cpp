@@ -543,7 +543,7 @@ class Tally {
     void add(const ReplicaResult& r) {
         sums_.add(figures_of(r));
         if (sums_.replicas() == 1) out_.refused = r.refused;
-        if (r.ending == Ending::stuck && !out_.stuck) {
+        if (!r.stuck_report.empty() && !out_.stuck) {
             out_.stuck = {r.index, Instant(r.simulated), r.stuck_report};
         }
         for (std::size_t c = 0; c < category_count; ++c)

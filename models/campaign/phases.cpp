@@ -380,7 +380,7 @@ void add_counts(const Scenario& whole, const ScenarioPhase& phase, const Replica
     out.job.planned_interruptions += r.job.planned_interruptions;
     out.events += r.events;
     if (r.ending != Ending::complete) out.ending = r.ending;
-    if (!r.stuck_report.empty()) out.stuck_report = r.stuck_report;
+    out.stuck_report = r.stuck_report;  // of the last: in the next a job may go on
 }
 
 // What is there on a phase's last day: newer copies replace it in the next, and what is on its way is lost.

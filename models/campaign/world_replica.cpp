@@ -342,20 +342,17 @@ void tell_jobs(const WorldSpec& spec, const WorldJobs& jobs, const WorldOutcome&
 
 namespace {
 
+// A campaign of a given length comes to its end all the same, and only reports who is stuck.
 void note_ending(const WorldRunResult& r, bool bounded, ReplicaResult& result) {
-    if (r.ended == CampaignEngine::Outcome::limit) {
-        result.ending = Ending::limit;
-    } else if (!bounded && r.ended == CampaignEngine::Outcome::drained) {
-        const auto waiting =
-            std::ranges::count_if(r.outcome.runs, [](const WorldJobRun& j) { return !j.over; });
-        if (waiting > 0) {
-            result.ending = Ending::stuck;
-            result.stuck_report =
-                fmt::format("{} of {} jobs wait, and nothing will happen any more", waiting,
-                            r.outcome.runs.size());
-            if (!r.outcome.stuck.empty()) result.stuck_report += "\n" + r.outcome.stuck;
-        }
-    }
+    if (r.ended == CampaignEngine::Outcome::limit) result.ending = Ending::limit;
+    if (r.ended != CampaignEngine::Outcome::drained) return;
+    const auto waiting =
+        std::ranges::count_if(r.outcome.runs, [](const WorldJobRun& j) { return !j.over; });
+    if (waiting == 0) return;
+    if (!bounded) result.ending = Ending::stuck;
+    result.stuck_report = fmt::format("{} of {} jobs wait, and nothing will happen any more",
+                                      waiting, r.outcome.runs.size());
+    if (!r.outcome.stuck.empty()) result.stuck_report += "\n" + r.outcome.stuck;
 }
 
 // Says in each event of a job which it is. In a phase jobs are in another order than that of their ids.

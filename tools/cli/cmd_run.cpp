@@ -193,6 +193,9 @@ int exit_code_of(const Scenario& scenario, const CampaignResult& result, const S
     }
     switch (result.ending()) {
         case Ending::complete:
+            if (!result.stuck) break;
+            fmt::print(stderr, "railyard: warning: replica {}: {}\n", result.stuck->replica,
+                       result.stuck->report);
             break;
         case Ending::stuck:
             fmt::print(stderr, "railyard: stuck: replica {} at {}: {}\n", result.stuck->replica,
