@@ -23,13 +23,10 @@ namespace {
 void add_distribution(const std::string& name, std::vector<double> values, MetricList& out) {
     std::ranges::sort(values);
     const double sum = std::accumulate(values.begin(), values.end(), 0.0);
-    const auto at = [&](double p) {
-        if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
-        return values[place_after(p, values.size())];
-    };
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
     out.mean(name + "_mean", sum, real(values.size()));
-    out.add(name + "_median", at(0.5));
-    out.add(name + "_p95", at(0.95));
+    out.add(name + "_median", values.empty() ? none : sorted_quantile(values, 0.5));
+    out.add(name + "_p95", values.empty() ? none : values[place_after(0.95, values.size())]);
 }
 
 // Jobs of up to so many GPUs, and of more than half as many.
