@@ -31,9 +31,6 @@ class KubeScheduler : public WorldScheduler {
         world_.bind(job, gpus);
         pods_.create(job, Instant::min());
     }
-    WaitingJob waiting(JobIndex job) const {
-        return {world_.priority(job), world_.status(job).eligible, job};
-    }
 
     WorldView& world_;
     const KubeSpec& spec_;

@@ -22,6 +22,7 @@ class Kueue : public KubeScheduler {
     explicit Kueue(WorldView& world)
         : KubeScheduler(world),
           rules_(spec_.kueue),
+          flavors_(static_cast<std::uint32_t>(world.spec().groups.size())),
           quotas_(world.spec(), world.cluster()),
           retries_(world, pods_),
           waiting_(spec_.queues.size()) {}
@@ -44,7 +45,8 @@ class Kueue : public KubeScheduler {
         bool replaced = false;  // a node of it, before its processes noticed
         std::uint32_t flavor = 0;
         Instant admitted{};
-        std::int64_t evictions = 0;  // since it was last whole
+        Instant timed_out = Instant::min();  // when it waits since it was not whole in time
+        std::int64_t evictions = 0;          // since it was last whole
     };
     const KubeJobKind& kind(JobIndex job) const {
         return world_.spec().kinds[world_.job(job).kind].kube;
@@ -67,9 +69,6 @@ class Kueue : public KubeScheduler {
         Allocation nodes{};
     };
     bool placed_by_kueue(JobIndex job) const { return kind(job).topology != TopologyRequest::none; }
-    std::uint32_t flavors() const {
-        return static_cast<std::uint32_t>(world_.spec().groups.size());
-    }
     FlavorResource resource(JobIndex job, std::uint32_t flavor) const {
         return {flavor, world_.device_of(job)};
     }
@@ -77,6 +76,11 @@ class Kueue : public KubeScheduler {
         PodRequest out = missing_pods(world_, job);
         out.flavor = flavor;
         return out;
+    }
+    // By age, but for one that a time-out has evicted (GetQueueOrderTimestamp).
+    WaitingJob waiting(JobIndex job) const {
+        return {world_.priority(job),
+                std::max(world_.status(job).submitted, workloads_[job].timed_out), job};
     }
     void evicted(JobIndex job, NodeIndex node) override;
     void not_whole(JobIndex job, Duration patience);
@@ -109,6 +113,7 @@ class Kueue : public KubeScheduler {
     bool may_displace(JobIndex job, const Group& victim, std::uint32_t flavor) const;
 
     const KueueSpec& rules_;
+    const std::uint32_t flavors_;
     KueueQuotas quotas_;
     PodRetries retries_;
     std::vector<WaitingQueue> waiting_;  // by queue
@@ -128,7 +133,7 @@ std::optional<std::string> Kueue::never(JobIndex index) const {
     if (auto why = KubeScheduler::never(index)) return why;
     const WorldJob& job = world_.job(index);
     std::int64_t most = 0;
-    for (std::uint32_t f = 0; f < flavors(); ++f) {
+    for (std::uint32_t f = 0; f < flavors_; ++f) {
         const std::int64_t quota = quotas_.most(job.queue, resource(index, f));
         most = std::max(most, quota);
         if (quota >= job.gpus && could_hold(index, f)) return std::nullopt;
@@ -275,7 +280,10 @@ void Kueue::evict_late() {
     for (const auto& [job, at] : late_) {
         if (at <= world_.now()) due.push_back(job);
     }
-    for (const JobIndex job : due) evict(job, JobEnd::node_fail);
+    for (const JobIndex job : due) {
+        workloads_[job].timed_out = world_.now();
+        evict(job, JobEnd::node_fail);
+    }
 }
 
 // ---- admission ----
@@ -290,7 +298,7 @@ void Kueue::schedule() {
 
 bool Kueue::borrows(JobIndex index) const {
     const WorldJob& job = world_.job(index);
-    for (std::uint32_t f = 0; f < flavors(); ++f) {
+    for (std::uint32_t f = 0; f < flavors_; ++f) {
         if (!quotas_.borrows(job.queue, resource(index, f), job.gpus)) return false;
     }
     return true;
@@ -399,7 +407,7 @@ std::optional<Kueue::Admission> Kueue::find(JobIndex index) const {
     const WorldJob& job = world_.job(index);
     const WorldCluster& cluster = world_.cluster();
     if (!world_.power_for(index)) return std::nullopt;
-    for (std::uint32_t f = 0; f < flavors(); ++f) {
+    for (std::uint32_t f = 0; f < flavors_; ++f) {
         if (!quotas_.fits(job.queue, resource(index, f), job.gpus)) continue;
         if (!placed_by_kueue(index)) {
             if (could_hold(index, f)) return Admission{f};
@@ -416,6 +424,7 @@ std::optional<Kueue::Admission> Kueue::find(JobIndex index) const {
 
 void Kueue::admit(JobIndex job, const Admission& admission) {
     waiting_[world_.job(job).queue].remove(world_.job(job), waiting(job));
+    workloads_[job].timed_out = Instant::min();
     count_admitted(job, admission.flavor, world_.now());
     world_.note("admitted", job, no_node);
     if (placed_by_kueue(job)) {
@@ -527,7 +536,7 @@ bool Kueue::may_have_room(JobIndex index, std::uint32_t flavor) {
 
 // Who leaves for it, of the first flavour that can be had so.
 std::vector<JobIndex> Kueue::room_for(JobIndex index) {
-    for (std::uint32_t f = 0; f < flavors(); ++f) {
+    for (std::uint32_t f = 0; f < flavors_; ++f) {
         if (!may_have_room(index, f)) continue;
         for (const JobIndex other : admitted_) {
             if (world_.status(other).phase == WorldPhase::completing)

@@ -76,6 +76,9 @@ class Volcano : public KubeScheduler {
         return queues_[world_.job(job).queue].of[world_.device_of(job)];
     }
     PodRequest gang(JobIndex job) const;
+    WaitingJob waiting(JobIndex job) const {
+        return {world_.priority(job), world_.status(job).eligible, job};
+    }
     void evicted(JobIndex job, NodeIndex node) override { restart(job, node); }
     void restart(JobIndex job, NodeIndex node);
     void share_out();

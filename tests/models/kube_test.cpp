@@ -395,6 +395,22 @@ TEST_CASE("A cluster queue borrows what its cohort leaves, and gives it back") {
     CHECK(run(spec, jobs).starts.at(2)[0] == Instant(10h));
 }
 
+TEST_CASE("A workload that its own queue displaces keeps its place, one that is late does not") {
+    WorldSpec spec = world("kueue", 4);
+    std::vector<WorldJob> jobs = {job(1, 0s, 32, 10h), job(2, 1h, 32, 5h), job(3, 2h, 32, 1h)};
+    jobs[2].qos = 1;
+    const Outcome r = run(spec, jobs);
+    CHECK(r.starts.at(0) == std::vector{Instant(0h), Instant(3h)});
+    CHECK(r.starts.at(1) == std::vector{Instant(13h)});
+    CHECK(r.starts.at(2) == std::vector{Instant(2h)});
+
+    spec.kube.queues = {{.name = "a", .quota = {{40, {}}}}};  // more than there is
+    spec.kube.kueue.requeue_backoff = 0s;
+    const Outcome late = run(spec, {job(1, 0s, 8, 1h), job(2, 0s, 32, 1h), job(3, 1min, 32, 1h)});
+    CHECK(late.starts.at(2) == std::vector{Instant(1h)});
+    CHECK(late.starts.at(1) == std::vector{Instant(2h)});
+}
+
 TEST_CASE("Kueue without block_admission admits two that deadlock, until a time-out evicts one") {
     WorldSpec spec = world("kueue", 6);
     spec.kube.queues = {{.name = "a", .quota = {{64, {}}}}};  // more than there is
