@@ -74,6 +74,25 @@ void warn_of_idle_leaves(Section& top, const WorldScenario& world) {
     }
 }
 
+// By their limits all jobs are alike where none has one.
+void warn_of_equal_estimates(Section& top, const WorldScenario& world) {
+    const WorldSpec& spec = world.spec;
+    const bool estimates = spec.scheduler == "sjf" || spec.scheduler == "easy";
+    if (!estimates || spec.estimate != RuntimeEstimate::limit) return;
+    const auto limited = [&](const WorldJob& job) { return has_time_limit(spec, job); };
+    if (std::ranges::any_of(world.trace, limited) ||
+        std::ranges::any_of(world.sources, [&](const JobSource& source) {
+            return source.count > 0 && (source.limit_factor > 0 || limited(source.like));
+        })) {
+        return;
+    }
+    top.section("scheduler")
+        .warning(
+            "estimate",
+            fmt::format("no job has a time limit: {} takes all to be equally long", spec.scheduler),
+            "estimate = \"work\", or limits");
+}
+
 }  // namespace
 
 std::set<JobsRefused> jobs_refused(const Scenario& scenario) {
@@ -150,6 +169,7 @@ void read_world(Section& top, ValueReader& values, Catalogue& catalogue, Scenari
     scenario.world_gpus = world->spec.gpus();
     read_world_jobs(top, values, catalogue, scenario, *world);
     warn_of_idle_leaves(top, *world);
+    warn_of_equal_estimates(top, *world);
     world->throttled.resize(world->models.size());
     scenario.world = world;
 }

@@ -69,6 +69,8 @@ class WorldJobReader {
                      WorldJobKind& kind);
     void move_over(const std::shared_ptr<Scenario>& job, WorldJobKind& kind);
     void refuse_of_many(Section& section, const char* key) const;
+    void warn_of_short_limit(Section& section, const JobSource& source,
+                             const WorldJobKind& kind) const;
     void read_worth(Section& section);
     void read_service(Section& section, const JobSource& source,
                       const std::shared_ptr<Scenario>& job, WorldJobKind& kind);
@@ -153,9 +155,25 @@ void WorldJobReader::read_kind(Section& section) {
         warn_of_keys(section, {"checkpoint_stall", "restore", "checkpoint_size"},
                      "has no effect without checkpoint_interval");
     }
+    warn_of_short_limit(section, source, kind);
     source.like.kind = static_cast<std::uint32_t>(spec_.kinds.size());
     spec_.kinds.push_back(kind);
     world_.sources.push_back(source);
+}
+
+// Jobs that are submitted again for ever because they never get to work.
+void WorldJobReader::warn_of_short_limit(Section& section, const JobSource& source,
+                                         const WorldJobKind& kind) const {
+    const bool limited = source.limit_factor == 0 && has_time_limit(spec_, source.like);
+    if (!kind.resubmit || !limited) return;
+    const Duration limit = time_limit(spec_, source.like);
+    const Duration restore = kind.checkpoint_interval > Duration{} ? kind.restore : Duration{};
+    if (limit - spec_.health.prolog_time > kind.restart + restore) return;
+    section.warning("resubmit",
+                    fmt::format("a start takes all of the time limit, {}: what is not done in the "
+                                "first run never is",
+                                to_text(limit)),
+                    "a longer limit, or resubmit = false");
 }
 
 // What one job can, and many can't yet.

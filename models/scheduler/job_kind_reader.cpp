@@ -102,6 +102,8 @@ void JobKindReader::read_queue(WorldJob& job) {
     section_.name("account", account, own_names(section_, spec_.accounts),
                   "a [[scheduler.account]]", "Who pays", first("the first"));
     section_.no_effect("");
+    warn_without_weight(section_, {"account"}, spec_, spec_.slurm.priority.fair_share,
+                        "fair_share");
     job.partition = index_of(names_of(spec_.partitions), partition);
     job.qos = index_of(names_of(spec_.slurm.qos), qos);
     job.account = index_of(spec_.accounts, account);
@@ -113,7 +115,7 @@ void JobKindReader::read_arrivals(JobSource& source) {
                   {Bound::non_negative});
     source.like.submit = Instant(at);
     section_.read("rate", source.rate, "How often one is submitted, at random",
-                  {Bound::non_negative, "all at once"});
+                  {Bound::positive, "all at once"});
     source.count = source.rate.per_second > 0 ? jobs_max : 1;
     section_.read("count", source.count, "How many at most",
                   {Bound::non_negative, "1; of a stream any number"});
@@ -164,6 +166,12 @@ void JobKindReader::read_stream(JobSource& source) {
     job.gpus_per_pod = 0;
     section_.read("gpus_per_pod", job.gpus_per_pod, "GPUs of a job on each of its nodes",
                   {Bound::count, "all of a node"});
+    const std::int64_t most =
+        std::ranges::max(spec_.groups, {}, &NodeGroup::gpus_per_node).gpus_per_node;
+    if (job.gpus_per_pod > most) {
+        section_.error("gpus_per_pod", fmt::format("no node has more than {} GPUs, found {}", most,
+                                                   job.gpus_per_pod));
+    }
     read_work(source);
     section_.read("limit", job.limit, "Time limit of each run",
                   {Bound::positive, "the partition's"});

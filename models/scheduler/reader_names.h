@@ -44,4 +44,12 @@ inline std::string unless_under(std::initializer_list<std::string_view> users,
     return used ? "" : "under " + spec.scheduler;
 }
 
+// Warns of keys that only a factor of Slurm's priority looks at, where its weight is 0.
+inline void warn_without_weight(Section& section, std::initializer_list<const char*> keys,
+                                const WorldSpec& spec, std::int64_t weight, const char* factors) {
+    if (spec.scheduler != "slurm" || weight > 0) return;
+    warn_of_keys(section, keys,
+                 fmt::format("has no effect without scheduler.priority.{}", factors));
+}
+
 }  // namespace railyard

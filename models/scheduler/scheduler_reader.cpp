@@ -206,6 +206,14 @@ void WorldReader::read_health(Section& scheduler) {
     section.read("interval", health.interval, "From one check of all nodes to the next",
                  {Bound::positive, "there are none (HealthCheckInterval)"});
     section.finish();
+    if (!health.prolog) {
+        warn_of_keys(section, {"prolog_time"}, "has no effect with prolog = false");
+        health.prolog_time = {};
+    }
+    if (!health.epilog) {
+        warn_of_keys(section, {"epilog_time"}, "has no effect with epilog = false");
+        health.epilog_time = {};
+    }
     if (!health.prolog && !health.epilog && health.interval == Duration{}) {
         section.warning("",
                         "nobody looks for broken nodes that answer: jobs fail on them for ever");
@@ -235,6 +243,8 @@ void WorldReader::read_partitions() {
         section.read("tier", p.tier, "Jobs of higher tiers come first, whatever their priority",
                      {Bound::non_negative});
         section.finish();
+        warn_without_weight(section, {"priority"}, spec_, spec_.slurm.priority.partition,
+                            "partition");
         refuse_same_name(section, p.name, names_of(spec_.partitions), "partition");
         spec_.partitions.push_back(p);
     }

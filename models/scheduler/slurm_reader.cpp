@@ -12,10 +12,10 @@ namespace railyard {
 
 namespace {
 
-void read_backfill(Section& scheduler, SlurmSpec& slurm) {
+void read_backfill(Section& scheduler, WorldSpec& spec) {
     Section section = scheduler.section("backfill");
-    BackfillRules& rules = slurm.backfill;
-    section.read("enabled", slurm.backfill_enabled,
+    BackfillRules& rules = spec.slurm.backfill;
+    section.read("enabled", spec.slurm.backfill_enabled,
                  "Jobs may pass others that they are not in the way of");
     section.read("interval", rules.interval, "From one look to the next (bf_interval)",
                  {Bound::positive});
@@ -24,11 +24,14 @@ void read_backfill(Section& scheduler, SlurmSpec& slurm) {
                  "Expected ends are rounded up to it (bf_resolution)", {Bound::positive});
     section.read("depth", rules.depth, "Jobs that it looks at (bf_max_job_test)", {Bound::count});
     section.finish();
+    if (spec.scheduler != "slurm" || spec.slurm.backfill_enabled) return;
+    warn_of_keys(section, {"interval", "window", "resolution", "depth"},
+                 "has no effect with enabled = false");
 }
 
-void read_priority(Section& scheduler, SlurmSpec& slurm) {
+void read_priority(Section& scheduler, WorldSpec& spec) {
     Section section = scheduler.section("priority");
-    SlurmPriority& p = slurm.priority;
+    SlurmPriority& p = spec.slurm.priority;
     const KeyRules weight{Bound::non_negative};
     section.read("age", p.age, "Weight of waiting (PriorityWeightAge)", weight);
     section.read("fair_share", p.fair_share, "Weight of the account's fair share", weight);
@@ -43,6 +46,11 @@ void read_priority(Section& scheduler, SlurmSpec& slurm) {
                  {Bound::positive});
     section.read("favor_small", p.favor_small, "The smaller a job, the higher its size counts");
     section.finish();
+    warn_without_weight(section, {"age_max"}, spec, p.age, "age");
+    warn_without_weight(section, {"half_life"}, spec, p.fair_share, "fair_share");
+    warn_without_weight(section, {"calc_period"}, spec, std::max(p.age, p.fair_share),
+                        "age or fair_share");
+    warn_without_weight(section, {"favor_small"}, spec, p.job_size, "job_size");
     constexpr std::int64_t weight_max = 1'000'000'000'000;
     for (std::int64_t* w : {&p.age, &p.fair_share, &p.job_size, &p.partition, &p.qos}) {
         if (*w <= weight_max) continue;
@@ -98,7 +106,23 @@ void resolve_preemption(Section& scheduler, const std::vector<std::string>& pree
     }
 }
 
-void read_qos(Section& scheduler, const WorldSpec& spec, SlurmSpec& slurm) {
+// Keys that say who is displaced first, and how, where nobody is.
+void warn_of_idle_qos(std::vector<Section>& sections, const WorldSpec& spec) {
+    if (spec.scheduler != "slurm") return;
+    for (std::uint32_t q = 0; q < sections.size(); ++q) {
+        if (std::ranges::any_of(spec.slurm.qos, [q](const SlurmQos& other) {
+                return std::ranges::find(other.preempts, q) != other.preempts.end();
+            })) {
+            continue;
+        }
+        warn_without_weight(sections[q], {"priority"}, spec, spec.slurm.priority.qos, "qos");
+        warn_of_keys(sections[q], {"preempt_mode", "grace", "exempt"},
+                     "has no effect: no QOS preempts this one");
+    }
+}
+
+void read_qos(Section& scheduler, WorldSpec& spec) {
+    SlurmSpec& slurm = spec.slurm;
     const std::string unranked =
         unless_under({"slurm", "kubernetes", "volcano", "kueue", "priority"}, spec);
     std::vector<std::string> preempted;
@@ -137,6 +161,7 @@ void read_qos(Section& scheduler, const WorldSpec& spec, SlurmSpec& slurm) {
         preempted.emplace_back();
     }
     resolve_preemption(scheduler, preempted, slurm);
+    warn_of_idle_qos(sections, spec);
 }
 
 void read_accounts(Section& scheduler, WorldSpec& spec) {
@@ -148,6 +173,8 @@ void read_accounts(Section& scheduler, WorldSpec& spec) {
         section.read("shares", shares, "Its part of the cluster, in proportion to the others'",
                      {Bound::non_negative});
         section.finish();
+        warn_without_weight(section, {"shares"}, spec, spec.slurm.priority.fair_share,
+                            "fair_share");
         refuse_same_name(section, name, spec.accounts, "account");
         spec.accounts.push_back(name);
         spec.slurm.shares.push_back(shares);
@@ -186,10 +213,10 @@ void read_slurm(Section& scheduler, Catalogue& catalogue, WorldSpec& spec) {
     scheduler.read("switches_wait_max", slurm.switches_wait_max,
                    "How long a job may wait for few switches at most (max_switch_wait)",
                    {Bound::non_negative});
-    read_backfill(scheduler, slurm);
-    read_priority(scheduler, slurm);
+    read_backfill(scheduler, spec);
+    read_priority(scheduler, spec);
     scheduler.no_effect("");
-    read_qos(scheduler, spec, slurm);
+    read_qos(scheduler, spec);
     scheduler.no_effect(elsewhere);
     read_accounts(scheduler, spec);
     scheduler.no_effect("");

@@ -54,6 +54,22 @@ TEST_CASE("who waits to displace a job starts when that may be displaced") {
     CHECK(jobs["high"].start_s == doctest::Approx(15 * 60));
 }
 
+TEST_CASE("a check that is off takes no time") {
+    for (const auto& [checks, end_h] : {std::pair{"true", 3}, {"false", 2}}) {
+        auto jobs = jobs_of(
+            cluster_text(1, "10 h") + "[scheduler.health]\nprolog = " + checks +
+            "\nepilog = " + checks + "\nprolog_time = \"20 min\"\nepilog_time = \"10 min\"\n" +
+            kind("first", 1, "work = \"1 h\"") + kind("second", 1, "work = \"1 h\""));
+        CHECK(jobs["second"].end_s == doctest::Approx(end_h * 3600));
+    }
+}
+
+TEST_CASE("the median of two waits is halfway between them") {
+    const Scenario s = scenario(cluster_text(1, "10 h") + "[scheduler]\n" +
+                                kind("job", 1, "work = \"1 h\"\ncount = 2"));
+    CHECK(metric(run_replica(s, 0, false), "wait_median") == doctest::Approx(1800));
+}
+
 TEST_CASE("what a job that goes on leaves of its nodes is for who waits behind it") {
     for (const std::string backfill : {"true", "false"}) {
         auto jobs =
