@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <set>
 
 #include "models/fabric/packet_limits.h"
@@ -88,10 +89,17 @@ PacketKeys::PacketKeys(Section& network, NetworkKind kind, std::optional<Routing
       routing_given_(routing.has_value()),
       routing_(routing.value_or(Routing::ecmp)) {
     network.read("mtu", mtu_, "Payload of a full packet", {Bound::positive, "from the catalogue"});
+    const bool of_queue_pairs = kind == NetworkKind::infiniband || kind == NetworkKind::roce;
+    constexpr std::int64_t path_mtus[] = {256, 512, 1024, 2048, 4096};
     constexpr Bytes mtu_max = Bytes::of(65000);  // with headers in 16 bits
-    constexpr Bytes infiniband_mtu_max = Bytes::of(4096);
-    keep_within(network, "mtu", mtu_,
-                kind == NetworkKind::infiniband ? infiniband_mtu_max : mtu_max);
+    keep_within(network, "mtu", mtu_, of_queue_pairs ? Bytes::of(path_mtus[4]) : mtu_max);
+    if (of_queue_pairs && mtu_ &&
+        std::ranges::find(path_mtus, mtu_->count()) == std::end(path_mtus)) {
+        network.warning("mtu",
+                        fmt::format("{} B is no path MTU of queue pairs, which have 256, 512, "
+                                    "1024, 2048 or 4096 B",
+                                    mtu_->count()));
+    }
     network.read("cut_through", cut_through_,
                  "Switches send a packet on when its header is there, where the way out is no "
                  "faster than the way in; false: when the whole packet is there");

@@ -359,7 +359,7 @@ TEST_CASE(
     CHECK(!tells_of("hash_seed", "3", "fabric.compute.routing=ecmp"));
 }
 
-TEST_CASE("InfiniBand's packets have headers of their own and at most 4096 B") {
+TEST_CASE("InfiniBand's packets have headers of their own, and queue pairs at most 4096 B") {
     const auto load = [](std::vector<std::string> settings) {
         ScenarioChanges changes;
         changes.packets = true;
@@ -368,11 +368,17 @@ TEST_CASE("InfiniBand's packets have headers of their own and at most 4096 B") {
     };
     CHECK(load({"fabric.compute.kind=infiniband"}).header_bytes == 26);
     CHECK(load({}).header_bytes == 58);
-    CHECK(load({"fabric.compute.mtu=9000 B"}).payload_bytes == 9000);
-    CHECK(load({"fabric.compute.kind=infiniband", "fabric.compute.mtu=4096 B"}).payload_bytes ==
-          4096);
-    CHECK_THROWS_AS(load({"fabric.compute.kind=infiniband", "fabric.compute.mtu=8192 B"}),
-                    ScenarioError);
+    for (const char* kind : {"infiniband", "roce"}) {
+        const auto sent = [&](const std::string& mtu) {
+            return load({fmt::format("fabric.compute.kind={}", kind), "fabric.compute.mtu=" + mtu})
+                .payload_bytes;
+        };
+        CHECK(sent("256 B") == 256);
+        CHECK(sent("4 KiB") == 4096);
+        CHECK(sent("1000 B") == 1000);  // with a warning: simulations have it
+        for (const char* mtu : {"8192 B", "9000 B"}) CHECK_THROWS_AS(sent(mtu), ScenarioError);
+    }
+    CHECK(load({"fabric.compute.kind=tcp", "fabric.compute.mtu=9000 B"}).payload_bytes == 9000);
 }
 
 TEST_CASE("a TCP connection is no faster than a core by fair shares either") {

@@ -599,7 +599,7 @@ via = ["leaf-0", "spine-0", "leaf-0"]
 // for the section.
 inline const std::vector<std::string> lossy = {"@.pfc.enabled=false", "@.buffer.alpha=0.002"};
 inline const std::map<std::string, Knob> packet_knobs = {
-    {"@.mtu", {{"@.mtu=1 kB"}}},
+    {"@.mtu", {{"@.mtu=1 KiB"}}},
     {"@.buffer.size", {{"@.buffer.size=7 MB"}, {"@.buffer.alpha=0.01"}}},
     {"@.cut_through", {{"@.cut_through=true"}}},
     {"@.buffer.alpha", {{"@.buffer.alpha=0.01"}}},
