@@ -51,6 +51,13 @@ void check_fault(Section& section, const FaultSpec& fault, const ClusterNetwork&
         section.warning(
             "kind", fmt::format("has no effect: the {} network has no flow control", network.name));
     }
+    if (kind == WindowFault::Kind::slow_receiver && !fault.links.empty()) {
+        const Bandwidth line = network.topology.line_rate(fault.links[0]);
+        if (fault.fault.rate >= line) {
+            section.warning(
+                "rate", fmt::format("has no effect: the NIC's cable has {}", line_rate_text(line)));
+        }
+    }
     if (kind != WindowFault::Kind::bit_errors) return;
     warn_of_keys(section, {"start", "duration"},
                  "has no effect with kind = \"bit_errors\": they are there all the time");

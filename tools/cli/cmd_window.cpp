@@ -61,6 +61,29 @@ void print_new_warnings(const std::vector<Diagnostic>& warnings, std::set<std::s
     }
 }
 
+// Faults that began when nothing was under way any more.
+std::vector<Diagnostic> late_faults(const Scenario& s, const NetworkWindow& window,
+                                    const WindowResult& r) {
+    Picoseconds over{};
+    for (const Picoseconds end : r.ends) {
+        over = std::max(over, end == PacketEngine::never ? r.end : end);
+    }
+    std::vector<Diagnostic> out;
+    for (std::size_t i = 0; i < s.window.faults.size(); ++i) {
+        const FaultSpec& fault = s.window.faults[i];
+        const bool always = fault.fault.kind == WindowFault::Kind::bit_errors;
+        if (always || fault.network != window.network->name || fault.fault.start < over) continue;
+        out.push_back(
+            {s.file,
+             {},
+             fmt::format("window.fault[{}].start", i),
+             fmt::format("has no effect: all traffic on the {} network was over after {}",
+                         fault.network, to_text(std::chrono::duration_cast<Duration>(over))),
+             {}});
+    }
+    return out;
+}
+
 int run_single(const std::string& path, const std::vector<std::string>& settings, bool json) {
     Loaded loaded(path, settings);
     const Scenario& s = loaded.scenario;
@@ -80,6 +103,7 @@ int run_single(const std::string& path, const std::vector<std::string>& settings
             code = exit_interrupted;
             break;
         }
+        print_warnings(late_faults(s, window, r));
         code = std::max(code, complained(complaint(s, window, r)));
     }
     if (code != exit_interrupted) print_warnings(unread_overrides(s));
@@ -114,6 +138,7 @@ ArmResult run_arm(const std::string& path, std::vector<std::string> settings, co
         const WindowResult r = loaded.run(window);
         if (r.ending == WindowEnding::cancelled) return out;
         out.complaints.push_back(complaint(s, window, r));
+        std::ranges::move(late_faults(s, window, r), std::back_inserter(out.warnings));
         std::ranges::move(arm_rows(arm.name, s, window, r), std::back_inserter(out.rows));
         if (json) windows.push_back(window_json(s, window, r));
     }
