@@ -467,6 +467,19 @@ TEST_CASE("a small cluster costs what its parts add up to") {
           parts.used[static_cast<std::size_t>(UsedLine::repair_visits)]);
 }
 
+TEST_CASE("a management cable beyond copper's reach is bought as the fibre that it is") {
+    const Scenario s = scenario(two_nodes, {"fabric.management.endpoint_cable=120 m"});
+    REQUIRE(s.cost);
+    std::map<std::string, double> bought_there;
+    for (const CostLine& line : s.cost->plan.capital) {
+        if (line.what.starts_with("management NIC")) bought_there[line.what] = line.quantity;
+    }
+    const std::string cables = "management NIC to leaf";
+    CHECK(bought_there == std::map<std::string, double>{{cables + " transceivers", 6},
+                                                        {cables + " fibres", 3},
+                                                        {cables + " fibre", 360}});
+}
+
 TEST_CASE(
     "the bill for energy is what the campaign's meter shows, and more than an idle cluster's") {
     const Scenario s = scenario(two_nodes);
