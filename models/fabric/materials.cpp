@@ -4,7 +4,8 @@
 
 #include <algorithm>
 
-#include "sim/integers.h"
+#include "models/fabric/topology_builder.h"
+#include "sim/check.h"
 
 namespace railyard {
 
@@ -92,19 +93,12 @@ std::vector<CableOrder> cables_of(const Topology& topology, Catalogue& catalogue
 std::int64_t free_ports(const Topology& topology, VertexId v, Bandwidth fastest) {
     const SwitchModel& model = topology.switch_model(v);
     if (fastest.bits_per_second() <= 0) return model.ports - topology.ports_used(v);
-    // A cable takes several of the switch's own ports where it is faster, and a part of one that splits.
-    const auto taken = [&](Bandwidth rate) {
-        const std::int64_t port = model.port_bandwidth.bits_per_second();
-        const std::int64_t cable = rate.bits_per_second();
-        if (cable > port) return real(ceil_div(cable, port));
-        return cable > 0 ? 1 / real(port / cable) : 0;
-    };
     auto left = real(model.ports);
     for (const auto& links : {topology.up_links(v), topology.down_links(v)}) {
-        for (const LinkId l : links) left -= taken(topology.line_rate(l));
+        for (const LinkId l : links) left -= ports_taken(model, topology.line_rate(l));
     }
-    constexpr double rounding = 1e-6;
-    return static_cast<std::int64_t>(std::max(0.0, left / taken(fastest)) + rounding);
+    RY_CHECK(left > -port_rounding);
+    return static_cast<std::int64_t>(left / ports_taken(model, fastest) + port_rounding);
 }
 
 }  // namespace

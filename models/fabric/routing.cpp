@@ -74,12 +74,28 @@ LinkId Router::choose_by_destination(VertexId v, int height) {
         stride_[level + 1] = stride_[level] * count;
         return candidates_[position / stride_[level] % count];
     }
+    // Which of the cables above a vertex its digit names.
+    const auto cable_above = [&](VertexId below, std::size_t its_level) {
+        const auto above = topology_.up_links(below);
+        return above[position / std::max(1U, stride_[its_level]) % above.size()];
+    };
+    // A core switch may join several spines of a pod: then the one that the target's leaf names.
+    const auto ports = topology_.up_links(paths_.target());
+    const auto is_named = [&](VertexId spine) {
+        return std::ranges::any_of(ports, [&](LinkId port) {
+            const VertexId leaf = topology_.links()[port].to;
+            if (topology_.up_links(leaf).empty()) return false;
+            return topology_.links()[cable_above(leaf, 1)].to == spine;
+        });
+    };
+    LinkId chosen = candidates_[position % count];
     for (const LinkId l : candidates_) {
-        const auto above = topology_.up_links(topology_.links()[l].to);
-        const std::uint32_t digit = position / std::max(1U, stride_[level - 1]);
-        if (above[digit % above.size()] == reverse_link(l)) return l;
+        const VertexId below = topology_.links()[l].to;
+        if (cable_above(below, level - 1) != reverse_link(l)) continue;
+        chosen = l;
+        if (level < 3 || is_named(below)) break;
     }
-    return candidates_[position % count];
+    return chosen;
 }
 
 LinkId Router::choose(VertexId v, std::uint64_t queue_pair, float share) const {
@@ -158,7 +174,7 @@ void Router::spray(VertexId from, int height, float share, std::vector<Usage>& u
 
 // Packets that choose at each switch: over all shortest ways at once. Where these are alike, one cable of
 // each hop stands for all that carry as much, the same one for all connections that share them; of a NIC's
-// ports each for itself.
+// ports each for itself. What a cable carries on the way down is counted from the target up.
 void Router::spread(VertexId from, int height, std::vector<Usage>& usages) {
     if (load_.empty()) {
         candidates_ = paths_.next_links(from, height);
@@ -190,18 +206,26 @@ void Router::spread(VertexId from, int height, std::vector<Usage>& usages) {
 
 void Router::spread_from_port(VertexId from, int height, std::size_t port, float share,
                               std::vector<Usage>& usages) {
-    std::array<std::size_t, ShortestPaths::heights + 1> switches{
-        1, 1};  // by level: those that the packets cross
+    const std::size_t first = usages.size();
+    std::size_t switches = 1;  // that the packets cross at this level
     for (VertexId v = from; v != paths_.target(); --height) {
         candidates_ = paths_.next_links(v, height);
-        const auto level = static_cast<std::size_t>(topology_.level(v));
-        const std::size_t cables = v == from ? 1 : candidates_.size();
-        if (height >= 0 && v != from) {
-            switches[level + 1] = switches[level] * ends_of(topology_, candidates_);
-        }
         const LinkId l = candidates_[v == from ? port : 0];
-        usages.push_back({l, share / static_cast<float>(switches[level] * cables)});
+        usages.push_back({l, share});
+        if (v != from && height >= 0) {
+            usages.back().share = share / static_cast<float>(switches * candidates_.size());
+            switches *= ends_of(topology_, candidates_);
+        }
         v = topology_.links()[l].to;
+    }
+    switches = 1;
+    for (std::size_t i = usages.size() - 1; i > first; --i) {
+        const Link& link = topology_.links()[usages[i].link];
+        if (topology_.level(link.to) > topology_.level(link.from)) break;
+        if (link.to == paths_.target()) continue;
+        const auto above = topology_.up_links(link.to);
+        usages[i].share = share / static_cast<float>(switches * above.size());
+        switches *= ends_of(topology_, above);
     }
 }
 

@@ -11,6 +11,7 @@
 #include "models/fabric/topology_builder.h"
 #include "sim/check.h"
 #include "sim/fingerprint.h"
+#include "sim/integers.h"
 
 namespace railyard {
 
@@ -34,6 +35,13 @@ SwitchModel read_switch(Catalogue& c, const std::string& name) {
     s.trims = can("trimming");
     s.link_level_retry = can("link_level_retry");
     return s;
+}
+
+double ports_taken(const SwitchModel& model, Bandwidth cable) {
+    const std::int64_t own = model.port_bandwidth.bits_per_second();
+    const std::int64_t rate = cable.bits_per_second();
+    if (rate > own) return real(ceil_div(rate, own));
+    return rate > 0 ? 1 / real(own / rate) : 0;
 }
 
 void TopologyBuilder::start(const TopologySpec& spec) {

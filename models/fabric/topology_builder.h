@@ -17,6 +17,10 @@ struct FanOut {
 };
 struct TreePlan;  // topology_tree.cpp
 
+// What a cable takes of a switch's own ports: several where it is faster, a part of one that splits.
+double ports_taken(const SwitchModel& model, Bandwidth cable);
+constexpr double port_rounding = 1e-6;  // of sums of parts of ports
+
 class TopologyBuilder : public Topology {
   public:
     void start(const TopologySpec& spec);
@@ -31,10 +35,10 @@ class TopologyBuilder : public Topology {
     void finish();  // sorts the links by vertex
 
   private:
-    void add_pods(const TopologySpec& spec, const TreePlan& plan,
-                  const std::vector<VertexId>& leaf_of, Bandwidth port);
-    void add_above(int level, const SwitchModel& model, const FanOut& fan,
-                   std::span<const VertexId> below, Bandwidth port, Metres length);
+    void add_pods(const TopologySpec& spec, const TreePlan& plan, std::span<const VertexId> leaf_of,
+                  Bandwidth port);
+    std::vector<VertexId> add_above(int level, const SwitchModel& model, const FanOut& fan,
+                                    std::span<const VertexId> below, Bandwidth port, Metres length);
     void add_site_cores(const TopologySpec& spec, const FanOut& fan, std::size_t group,
                         std::span<const VertexId> spines, Bandwidth port);
 };

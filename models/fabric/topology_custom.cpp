@@ -195,10 +195,10 @@ void CustomReader::check_ports() {
         double used = 0;
         for (const auto& links : {t_.up_links(v), t_.down_links(v)}) {
             for (const LinkId l : links) {
-                used += t_.links()[l].bytes_per_s / model.port_bandwidth.bytes_per_second();
+                used += ports_taken(model, t_.line_rate(l));
             }
         }
-        if (used > real(model.ports)) {
+        if (used > real(model.ports) + port_rounding) {
             switches_[i].error(
                 "", fmt::format("{} has {} cables worth {:.4g} ports of {}; {} has {}", names_[i],
                                 t_.ports_used(v), used, line_rate_text(model.port_bandwidth),

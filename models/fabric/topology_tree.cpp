@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <optional>
 #include <span>
@@ -20,12 +19,21 @@ std::int64_t up_ports_for(std::int64_t down, double oversubscription) {
     return real(up) * oversubscription < real(down) ? up + 1 : up;
 }
 
-// The most ports down that leave enough ports up. By halving: slow links make very many ports of a switch.
-std::int64_t down_ports_max(std::int64_t ports, double oversubscription) {
+// The most cables down that leave ports for enough cables up. By halving: slow links make very many ports of
+// a switch.
+std::int64_t down_ports_max(const SwitchModel& model, Bandwidth down_rate, Bandwidth up_rate,
+                            double oversubscription) {
+    const std::int64_t ports = model.ports_at(down_rate);
+    const auto down_all = real(ports);
+    const auto up_all = real(model.ports_at(up_rate));
+    const auto fit = [&](std::int64_t down) {
+        const auto up = real(up_ports_for(down, oversubscription));
+        return real(down) * up_all + up * down_all <= down_all * up_all;
+    };
     std::int64_t fits = 0;
     for (std::int64_t beyond = ports + 1; beyond - fits > 1;) {
         const std::int64_t down = fits + (beyond - fits) / 2;
-        (down + up_ports_for(down, oversubscription) <= ports ? fits : beyond) = down;
+        (fit(down) ? fits : beyond) = down;
     }
     return fits;
 }
@@ -33,11 +41,12 @@ std::int64_t down_ports_max(std::int64_t ports, double oversubscription) {
 // At least `least` links from each group, at most `most`; a few more when fewer switches then do.
 FanOut fan_out(std::int64_t groups, std::int64_t least, std::int64_t most, std::int64_t ports) {
     FanOut best;
+    if (ports == 0) return best;
     for (std::int64_t links = least; links <= std::min(most, least + least / 8); ++links) {
-        for (std::int64_t switches = 1; switches <= links; ++switches) {
-            if (links % switches != 0 || groups * (links / switches) > ports) continue;
-            if (best.switches == 0 || switches < best.switches) best = {links, switches};
-            break;
+        std::int64_t switches = ceil_div(groups * links, ports);
+        while (switches <= links && links % switches != 0) ++switches;
+        if (switches <= links && (best.switches == 0 || switches < best.switches)) {
+            best = {links, switches};
         }
     }
     return best;
@@ -49,65 +58,81 @@ using Leaves = std::vector<std::vector<VertexId>>;
 
 // What is above the leaves. `pods` is 0 where two tiers do, or one.
 struct TreePlan {
-    std::int64_t up = 0;  // links of a leaf
-    FanOut spines;        // of two tiers
-    // Three tiers: pods of leaves under one spine per leaf uplink.
+    FanOut spines;  // of each pod, or of all leaves
     std::int64_t pods = 0;
     std::int64_t pod_leaves = 0;
+    // The spines of each pod are dealt to so many groups, and a group meets that of each other pod.
+    std::int64_t groups = 0;
     FanOut cores;  // of each group
 };
 
 namespace {
 
-// A pod for each site.
-std::optional<TreePlan> plan_sites(const TopologySpec& spec, std::int64_t leaf_count,
-                                   std::int64_t up, Bandwidth port, std::string& problem) {
-    TreePlan plan;
-    plan.up = up;
-    plan.pods = spec.sites;
-    plan.pod_leaves = leaf_count / spec.sites;
-    const Bandwidth rate = spec.site_bandwidth.bits_per_second() > 0 ? spec.site_bandwidth : port;
-    const std::int64_t spine_ports = spec.spine.ports_at(port);
-    const double down = real(plan.pod_leaves) * port.bytes_per_second() / rate.bytes_per_second();
-    const auto links = static_cast<std::int64_t>(std::ceil(down / spec.site_oversubscription));
-    if (plan.pod_leaves + links > spine_ports) {
-        problem = fmt::format(
-            "a site has two tiers: {} leaves and {} cables to other sites are more than the {} "
-            "ports at {} of a spine ({})",
-            plan.pod_leaves, links, spine_ports, line_rate_text(port), spec.spine.name);
-        return std::nullopt;
-    }
-    const std::int64_t core_ports = spec.core.ports_at(rate);
-    plan.cores = fan_out(plan.pods, links, spine_ports - plan.pod_leaves, core_ports);
-    if (plan.cores.switches == 0) {
-        problem = fmt::format("{} sites are more than the {} ports at {} of a core switch ({})",
-                              plan.pods, core_ports, line_rate_text(rate), spec.core.name);
-        return std::nullopt;
-    }
-    return plan;
+Bandwidth core_rate(const TopologySpec& spec, Bandwidth port) {
+    return spec.site_bandwidth.bits_per_second() > 0 ? spec.site_bandwidth : port;
 }
 
-std::optional<TreePlan> plan_three_tiers(const TopologySpec& spec, std::int64_t leaf_count,
-                                         std::int64_t up, Bandwidth port, std::string& problem) {
+// As many links as asked for, so that no tier has more bandwidth than asked for; a few more only where that
+// halves the switches.
+FanOut fan_out_of_pod(std::int64_t leaves, std::int64_t least, std::int64_t most,
+                      std::int64_t ports) {
+    const FanOut exact = fan_out(leaves, least, least, ports);
+    const FanOut more = fan_out(leaves, least, most, ports);
+    return exact.switches > 0 && exact.switches < 2 * more.switches ? exact : more;
+}
+
+// As few core switches as the ports allow.
+void plan_cores(TreePlan& plan, std::int64_t least, std::int64_t most, std::int64_t ports) {
+    for (std::int64_t groups = plan.spines.switches; groups > 0; --groups) {
+        const std::int64_t spines = plan.pods * ceil_div(plan.spines.switches, groups);
+        const FanOut cores = fan_out(spines, least, most, ports);
+        if (cores.switches == 0) continue;
+        if (plan.groups == 0 || groups * cores.switches < plan.groups * plan.cores.switches) {
+            plan.groups = groups;
+            plan.cores = cores;
+        }
+    }
+}
+
+// Pods of leaves, one for each site where there are several. `most`: links of a leaf.
+std::optional<TreePlan> plan_pods(const TopologySpec& spec, std::int64_t leaf_count,
+                                  std::int64_t up, std::int64_t most, Bandwidth port,
+                                  std::string& problem) {
     TreePlan plan;
-    plan.up = up;
+    const bool sites = spec.sites > 1;
+    const Bandwidth rate = core_rate(spec, port);
+    const double oversubscription =
+        sites ? spec.site_oversubscription * rate.bytes_per_second() / port.bytes_per_second()
+              : spec.spine_oversubscription;
     const std::int64_t spine_ports = spec.spine.ports_at(port);
-    const std::int64_t pod_leaves_max = down_ports_max(spine_ports, spec.spine_oversubscription);
-    if (pod_leaves_max == 0) {
+    const std::int64_t down_max = down_ports_max(spec.spine, port, rate, oversubscription);
+    if (!sites && down_max == 0) {
         problem =
             fmt::format("a spine ({}) has no port at {}", spec.spine.name, line_rate_text(port));
         return std::nullopt;
     }
-    plan.pods = ceil_div(leaf_count, pod_leaves_max);
+    plan.pods = sites ? spec.sites : ceil_div(leaf_count, down_max);
     plan.pod_leaves = ceil_div(leaf_count, plan.pods);
-    const std::int64_t core_ports = spec.core.ports_at(port);
-    plan.cores = fan_out(plan.pods, up_ports_for(plan.pod_leaves, spec.spine_oversubscription),
-                         spine_ports - plan.pod_leaves, core_ports);
-    if (plan.cores.switches == 0) {
+    plan.spines = fan_out_of_pod(plan.pod_leaves, up, most, down_max);
+    if (plan.spines.switches == 0) {
         problem = fmt::format(
-            "{} pods are more than the {} ports at {} of a core switch ({}) can join in three "
-            "tiers",
-            plan.pods, core_ports, line_rate_text(port), spec.core.name);
+            "a site has two tiers: {} leaves at {} and {} cables to other sites at {} are more "
+            "than the {} ports of {} of a spine ({})",
+            plan.pod_leaves, line_rate_text(port), up_ports_for(plan.pod_leaves, oversubscription),
+            line_rate_text(rate), spec.spine.ports, line_rate_text(spec.spine.port_bandwidth),
+            spec.spine.name);
+        return std::nullopt;
+    }
+    const std::int64_t down = plan.pod_leaves * (plan.spines.links / plan.spines.switches);
+    const std::int64_t core_ports = spec.core.ports_at(rate);
+    // What the leaves leave of a spine's ports, at the rate of its cables up.
+    const std::int64_t left =
+        in_proportion(spine_ports - down, spine_ports, spec.spine.ports_at(rate));
+    plan_cores(plan, up_ports_for(down, oversubscription), left, core_ports);
+    if (plan.groups == 0) {
+        problem = fmt::format("{} {} are more than the {} ports at {} of a core switch ({}){}",
+                              plan.pods, sites ? "sites" : "pods", core_ports, line_rate_text(rate),
+                              spec.core.name, sites ? "" : " can join in three tiers");
         return std::nullopt;
     }
     return plan;
@@ -120,19 +145,21 @@ std::optional<TreePlan> plan_tree(const TopologySpec& spec, const Leaves& leaves
     for (const auto& nics : leaves) fullest = std::max(fullest, nics.size());
     const auto leaf_count = static_cast<std::int64_t>(leaves.size());
     const auto down = static_cast<std::int64_t>(fullest);
-    plan.up = leaf_count == 1 ? 0 : up_ports_for(down, spec.oversubscription);
+    const std::int64_t up = leaf_count == 1 ? 0 : up_ports_for(down, spec.oversubscription);
     const std::int64_t leaf_ports = spec.leaf.ports_at(port);
-    if (down + plan.up > leaf_ports) {
-        problem = fmt::format("a leaf needs {} ports down and {} up, {} has {} at {}", down,
-                              plan.up, spec.leaf.name, leaf_ports, line_rate_text(port));
+    if (down + up > leaf_ports) {
+        problem = fmt::format("a leaf needs {} ports down and {} up, {} has {} at {}", down, up,
+                              spec.leaf.name, leaf_ports, line_rate_text(port));
         return std::nullopt;
     }
-    if (spec.sites > 1) return plan_sites(spec, leaf_count, plan.up, port, problem);
-    if (leaf_count == 1) return plan;
+    if (spec.sites == 1 && leaf_count == 1) return plan;
+    const std::int64_t up_most = leaf_ports - down;
     const std::int64_t spine_ports = spec.spine.ports_at(port);
-    plan.spines = fan_out(leaf_count, plan.up, leaf_ports - down, spine_ports);
-    if (spec.tiers != 3 && plan.spines.switches > 0) return plan;
-    if (spec.tiers != 2) return plan_three_tiers(spec, leaf_count, plan.up, port, problem);
+    plan.spines = fan_out(leaf_count, up, up_most, spine_ports);
+    if (spec.sites == 1 && spec.tiers != 3 && plan.spines.switches > 0) return plan;
+    if (spec.sites > 1 || spec.tiers != 2) {
+        return plan_pods(spec, leaf_count, up, up_most, port, problem);
+    }
     problem = fmt::format(
         "{} leaves are more than the {} ports at {} of a spine ({}) can join in two tiers",
         leaf_count, spine_ports, line_rate_text(port), spec.spine.name);
@@ -153,13 +180,13 @@ bool one_leaf(const TopologySpec& spec, std::int64_t total, std::int64_t leaf_po
 // How many of the nodes' NICs a leaf takes: as few leaves, or units, as the ports allow, and these filled
 // evenly. `total` is of all NICs.
 std::int64_t fitting_leaf(const TopologySpec& spec, std::int64_t total, std::int64_t server_nics,
-                          std::int64_t leaf_ports) {
+                          Bandwidth port) {
     if (spec.nodes_per_leaf > 0) {
         return spec.nodes_per_leaf * (by_rail(spec) ? 1 : spec.nics_per_node);
     }
-    if (one_leaf(spec, total, leaf_ports)) return by_rail(spec) ? spec.nodes : total;
+    if (one_leaf(spec, total, spec.leaf.ports_at(port))) return by_rail(spec) ? spec.nodes : total;
     const std::int64_t most =
-        std::max<std::int64_t>(1, down_ports_max(leaf_ports, spec.oversubscription));
+        std::max<std::int64_t>(1, down_ports_max(spec.leaf, port, port, spec.oversubscription));
     if (by_rail(spec)) {
         // Servers take a part of every leaf's ports.
         std::int64_t units = 1;
@@ -265,7 +292,7 @@ std::optional<Shape> shape_of(const Topology& t, const TopologySpec& spec, std::
     }
     shape.nics_per_leaf = total;
     if (spec.kind != "single_switch") {
-        shape.nics_per_leaf = fitting_leaf(own, total, server_nics, leaf_ports);
+        shape.nics_per_leaf = fitting_leaf(own, total, server_nics, port);
     } else if (total > leaf_ports) {
         problem = fmt::format("{} NICs on one switch, {} has {} ports at {}", total, spec.leaf.name,
                               leaf_ports, line_rate_text(port));
@@ -308,38 +335,39 @@ bool TopologyBuilder::add_tree(const TopologySpec& spec,
     return true;
 }
 
-void TopologyBuilder::add_above(int level, const SwitchModel& model, const FanOut& fan,
-                                std::span<const VertexId> below, Bandwidth port, Metres length) {
+std::vector<VertexId> TopologyBuilder::add_above(int level, const SwitchModel& model,
+                                                 const FanOut& fan, std::span<const VertexId> below,
+                                                 Bandwidth port, Metres length) {
+    std::vector<VertexId> added;
     for (std::int64_t s = 0; s < fan.switches; ++s) {
-        const VertexId above = add_switch(level, model);
+        added.push_back(add_switch(level, model));
         for (const VertexId v : below) {
             for (std::int64_t k = 0; k < fan.links / fan.switches; ++k) {
-                add_cable(v, above, port, length);
+                add_cable(v, added.back(), port, length);
             }
         }
     }
+    return added;
 }
 
-// Spine j of every pod meets the others in core group j.
+// A group's spines pod by pod: the cables down from a core switch lead to one pod after the other.
 void TopologyBuilder::add_pods(const TopologySpec& spec, const TreePlan& plan,
-                               const std::vector<VertexId>& leaf_of, Bandwidth port) {
-    const auto leaf_count = static_cast<std::int64_t>(leaf_of.size());
-    std::vector<std::vector<VertexId>> group(static_cast<std::size_t>(plan.up));
-    for (std::int64_t pod = 0; pod < plan.pods; ++pod) {
-        const std::int64_t first = pod * plan.pod_leaves;
-        const std::int64_t end = std::min(first + plan.pod_leaves, leaf_count);
-        for (auto& spines : group) {
-            spines.push_back(add_switch(2, spec.spine));
-            for (std::int64_t l = first; l < end; ++l) {
-                add_cable(leaf_of[l], spines.back(), port, spec.switch_cable);
-            }
+                               std::span<const VertexId> leaf_of, Bandwidth port) {
+    std::vector<std::vector<VertexId>> groups(static_cast<std::size_t>(plan.groups));
+    const auto pod_leaves = static_cast<std::size_t>(plan.pod_leaves);
+    for (std::size_t first = 0; first < leaf_of.size(); first += pod_leaves) {
+        const auto leaves = leaf_of.subspan(first, std::min(pod_leaves, leaf_of.size() - first));
+        const std::vector<VertexId> spines =
+            add_above(2, spec.spine, plan.spines, leaves, port, spec.switch_cable);
+        for (std::size_t j = 0; j < spines.size(); ++j) {
+            groups[j * groups.size() / spines.size()].push_back(spines[j]);
         }
     }
-    for (std::size_t j = 0; j < group.size(); ++j) {
+    for (std::size_t g = 0; g < groups.size(); ++g) {
         if (spec.sites > 1) {
-            add_site_cores(spec, plan.cores, j, group[j], port);
+            add_site_cores(spec, plan.cores, g, groups[g], port);
         } else {
-            add_above(3, spec.core, plan.cores, group[j], port, spec.switch_cable);
+            add_above(3, spec.core, plan.cores, groups[g], port, spec.switch_cable);
         }
     }
 }
@@ -347,14 +375,15 @@ void TopologyBuilder::add_pods(const TopologySpec& spec, const TreePlan& plan,
 // Each in a building of its own, in turn; the group's place sets where the turns begin.
 void TopologyBuilder::add_site_cores(const TopologySpec& spec, const FanOut& fan, std::size_t group,
                                      std::span<const VertexId> spines, Bandwidth port) {
-    const Bandwidth rate = spec.site_bandwidth.bits_per_second() > 0 ? spec.site_bandwidth : port;
+    const auto sites = static_cast<std::size_t>(spec.sites);
     for (std::int64_t s = 0; s < fan.switches; ++s) {
         const VertexId core = add_switch(3, spec.core);
-        const std::size_t home = (group + static_cast<std::size_t>(s)) % spines.size();
-        for (std::size_t site = 0; site < spines.size(); ++site) {
-            const Metres length = site == home ? spec.switch_cable : spec.site_distance;
+        const std::size_t home = (group + static_cast<std::size_t>(s)) % sites;
+        for (std::size_t i = 0; i < spines.size(); ++i) {
+            const bool near = i * sites / spines.size() == home;
+            const Metres length = near ? spec.switch_cable : spec.site_distance;
             for (std::int64_t k = 0; k < fan.links / fan.switches; ++k) {
-                add_cable(spines[site], core, rate, length);
+                add_cable(spines[i], core, core_rate(spec, port), length);
             }
         }
     }

@@ -79,6 +79,49 @@ TEST_CASE("two tiers of radix k join k^2/2 NICs, and not one more") {
     CHECK(problem.find("65 leaves are more than the 64 ports") != std::string::npos);
 }
 
+TEST_CASE("spines of pods and core switches are as few as their ports allow") {
+    const auto check = [](const TopologySpec& spec, std::vector<std::int64_t> tiers, double tbit) {
+        const Topology t = built(spec);
+        CHECK(std::vector{switches_at(t, 1), switches_at(t, 2), switches_at(t, 3)} == tiers);
+        CHECK(bisection_bytes_per_s(t) * 8e-12 == doctest::Approx(tbit));
+        CHECK(unreachable(t).empty());
+        for (auto v = static_cast<VertexId>(t.nic_count()); v < t.vertex_count(); ++v) {
+            CHECK(t.ports_used(v) <= spec.leaf.ports);
+        }
+    };
+    check(spec_of("rail_optimized", 257, 8, 64), {72, 87, 36}, 409.6);
+    TopologySpec spec = spec_of("fat_tree", 64, 8, 128);
+    spec.nodes_per_leaf = 8;
+    spec.tiers = 3;
+    check(spec, {8, 8, 4}, 102.4);
+    spec.oversubscription = 2;
+    spec.spine_oversubscription = 4;
+    check(spec, {8, 4, 1}, 51.2);
+    spec = spec_of("fat_tree", 64, 8, 128);
+    spec.nodes_per_leaf = 8;
+    spec.sites = 2;
+    check(spec, {8, 8, 4}, 102.4);
+    spec.site_oversubscription = 16;
+    check(spec, {8, 8, 1}, 6.4);
+}
+
+TEST_CASE("cables of core switches that several spines of a pod share are loaded alike") {
+    const Topology t = built(spec_of("fat_tree", 150, 2, 16));
+    const auto nics = static_cast<VertexId>(t.nic_count());
+    for (const Routing policy : {Routing::destination, Routing::spray, Routing::adaptive}) {
+        Router router(t, {policy});
+        std::vector<double> load(t.links().size());
+        for (VertexId nic = 0; nic < nics; ++nic) {
+            for (const Usage& u : path(router, nic, (nic + nics / 2) % nics)) {
+                load[u.link] += double{u.share};
+            }
+        }
+        for (LinkId l = 0; l < load.size(); ++l) {
+            if (t.level(t.links()[l].from) == 3) CHECK(load[l] < 1.001);
+        }
+    }
+}
+
 TEST_CASE("what fits on one switch takes all its ports, and needs no spine") {
     const Bandwidth rate = Bandwidth::bits_per_second(400'000'000'000);
     const auto switches = [&](const char* kind, std::int64_t nodes, std::int64_t nics) {

@@ -227,6 +227,33 @@ TEST_CASE("buildings have what their oversubscription leaves them") {
           doctest::Approx(16 * nic_rate.bytes_per_second() / 4));
 }
 
+TEST_CASE("a cable to another building takes its own part of a spine's ports") {
+    // 64 ports of 800 Gbit/s; half of the leaves, each with eight cables of 400, in each building.
+    const auto problem_of = [](std::int64_t nodes, Bandwidth rate) {
+        TopologySpec spec = uniform_topology("fat_tree", nodes, 64, gbit(800));
+        spec.nic_bandwidth = gbit(400);
+        spec.nics_per_node = 8;
+        spec.nodes_per_leaf = 1;
+        spec.sites = 2;
+        spec.site_distance = Metres{1000};
+        spec.site_bandwidth = rate;
+        std::string problem;
+        const Topology t = Topology::build(spec, problem);
+        if (problem.empty()) {
+            StandaloneCatalogue c;
+            for (const SwitchOrder& row : materials_of(t, c.catalogue).switches) {
+                CHECK(row.ports_used <= row.ports);
+            }
+        }
+        return problem;
+    };
+    CHECK(problem_of(160, gbit(800)).find("80 leaves at 400 Gbit/s and 40 cables") !=
+          std::string::npos);
+    CHECK(problem_of(130, gbit(800)) != "");
+    CHECK(problem_of(128, gbit(800)) == "");  // 64 / 2 ports down, 32 up
+    CHECK(problem_of(80, gbit(100)) == "");
+}
+
 TEST_CASE("headroom for what is under way loses nothing, and a packet less of it does") {
     for (const std::int64_t km : {2, 40}) {
         CAPTURE(km);
