@@ -217,36 +217,35 @@ struct AtEnds {
 
     // Estimates at an end of which the better design is the same at both ends of the range where it was not,
     // or is not where it was: the crossing leaves the range, or comes into it.
-    std::vector<std::string> turning() const;
-};
-
-std::vector<std::string> AtEnds::turning() const {
-    std::vector<std::string> out;
-    const bool crosses = (low.judged.difference > 0) != (high.judged.difference > 0);
-    const auto difference = [](const VerdictEstimates& at, const std::string& name, bool high_end) {
-        for (const EstimateEnds& e : at.moving) {
-            if (e.input.name() == name) return high_end ? e.high : e.low;
-        }
-        return std::optional(at.judged.difference);
-    };
-    const auto look = [&](const std::string& name) {
-        for (const bool end : {false, true}) {
-            const std::optional<double> a = difference(low, name, end);
-            const std::optional<double> b = difference(high, name, end);
-            if (a && b && ((*a > 0) != (*b > 0)) != crosses) return true;
-        }
-        return false;
-    };
-    std::set<std::string> seen;
-    for (const VerdictEstimates* at : {&low, &high}) {
-        for (const EstimateEnds& e : at->moving) {
-            if (seen.insert(e.input.name()).second && look(e.input.name())) {
-                out.push_back(e.input.name());
+    std::vector<std::string> turning() const {
+        std::vector<std::string> out;
+        const bool crosses = (low.judged.difference > 0) != (high.judged.difference > 0);
+        const auto difference = [](const VerdictEstimates& at, const std::string& name,
+                                   bool high_end) {
+            for (const EstimateEnds& e : at.moving) {
+                if (e.input.name() == name) return high_end ? e.high : e.low;
+            }
+            return std::optional(at.judged.difference);
+        };
+        const auto look = [&](const std::string& name) {
+            for (const bool end : {false, true}) {
+                const std::optional<double> a = difference(low, name, end);
+                const std::optional<double> b = difference(high, name, end);
+                if (a && b && ((*a > 0) != (*b > 0)) != crosses) return true;
+            }
+            return false;
+        };
+        std::set<std::string> seen;
+        for (const VerdictEstimates* at : {&low, &high}) {
+            for (const EstimateEnds& e : at->moving) {
+                if (seen.insert(e.input.name()).second && look(e.input.name())) {
+                    out.push_back(e.input.name());
+                }
             }
         }
+        return out;
     }
-    return out;
-}
+};
 
 VerdictEstimates estimates_at(const BreakevenArguments& args, const DifferenceAt& end) {
     const auto judged = [&](const char* name, const Design& design) {

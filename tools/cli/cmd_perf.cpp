@@ -253,12 +253,122 @@ struct PerfRow {
 // One collective over some of a scenario's GPUs.
 class PerfTest {
   public:
-    PerfTest(const Scenario& s, const PerfArguments& args);
+    PerfTest(const Scenario& s, const PerfArguments& args)
+        : s_(s),
+          collective_(args.collective),
+          wish_(args.wish),
+          flow_(s.fidelity != Fidelity::analytic) {
+        StandaloneCatalogue own = s.open_catalogue();
+        const CommunicatorShape shape = shape_of(s, args.values);
+        ideal_ = read_communicator(own.catalogue, with_faults(s.node, faults_of(s, shape)), shape);
+        own.diagnostics.raise_if_any();
+        draws_ = {ideal_};
+        if (flow_) {
+            const Communicator nominal = read_communicator(own.catalogue, s.node, shape);
+            draws_ = on_draws(s, nominal, shape, collective_, wish_);
+        }
+        for (const Communicator& each : {draws_[0], ideal_}) {
+            if (!choose(each, collective_, 0, wish_)) throw_unavailable(each, collective_, wish_);
+        }
+        middle_ = middle_of(times_on_draws(args.sizes.back()));
+    }
 
-    PerfRow row(std::int64_t size) const;
-    Json json_of(const PerfRow& row) const;
-    Table table_of(const std::vector<PerfRow>& rows) const;
-    void print_head() const;
+    PerfRow row(std::int64_t size) const {
+        const double bytes = static_cast<double>(size);
+        const std::vector<double> times = times_on_draws(size);
+        const Communicator& c = draws_[middle_of(times)];
+        PerfRow out;
+        out.size = size;
+        out.count = count_of(collective_, size, c.ranks);
+        out.choice = *choose(c, collective_, bytes, wish_);
+        out.cost = *collective_cost(c, collective_, bytes, out.choice);
+        out.algbw = out.cost.seconds > 0 ? bytes / out.cost.seconds : 0;
+        out.busbw = out.algbw * bus_factor(collective_, c.ranks);
+        out.analytic_s = seconds_on(ideal_, bytes);
+        out.over_draws = range_of_draws(times);
+        return out;
+    }
+
+    Json json_of(const PerfRow& row) const {
+        Json out = {{"size", row.size},
+                    {"count", row.count},
+                    {"time_s", row.cost.seconds},
+                    {"latency_s", row.cost.latency_s},
+                    {"algbw_bytes_per_s", row.algbw},
+                    {"busbw_bytes_per_s", row.busbw},
+                    {"algorithm", to_text(row.choice.algorithm)},
+                    {"protocol", to_text(row.choice.protocol)},
+                    {"channels", row.cost.channels}};
+        if (flow_) out["analytic_time_s"] = row.analytic_s;
+        if (lucky()) out["network_draws"] = range_json(row.over_draws);
+        return out;
+    }
+
+    Table table_of(const std::vector<PerfRow>& rows) const {
+        std::vector<Table::Column> columns = {">size", ">count", ">type",  ">redop",    ">root",
+                                              ">time", ">algbw", ">busbw", "algorithm", "protocol"};
+        std::vector<std::string> units = {"(B)",  "(elements)", "",       "", "",
+                                          "(us)", "(GB/s)",     "(GB/s)", "", ""};
+        if (flow_) {
+            columns.push_back(">analytic");
+            units.push_back("(us)");
+        }
+        if (lucky()) {
+            columns.push_back({fmt::format("over {} draws", draws_.size()), Table::Align::right});
+            units.push_back("(us)");
+        }
+        Table table(columns);
+        table.add(units);
+        for (const PerfRow& row : rows) {
+            std::vector<std::string> cells = {fmt::format("{}", row.size),
+                                              fmt::format("{}", row.count),
+                                              "float",
+                                              reduces(collective_) ? "sum" : "none",
+                                              has_root(collective_) ? "0" : "-1",
+                                              fmt::format("{:.2f}", 1e6 * row.cost.seconds),
+                                              fmt::format("{:.2f}", 1e-9 * row.algbw),
+                                              fmt::format("{:.2f}", 1e-9 * row.busbw),
+                                              to_text(row.choice.algorithm),
+                                              to_text(row.choice.protocol)};
+            if (flow_) cells.push_back(fmt::format("{:.2f}", 1e6 * row.analytic_s));
+            if (lucky()) {
+                cells.push_back(fmt::format("{:.2f} to {:.2f}", 1e6 * row.over_draws.low,
+                                            1e6 * row.over_draws.high));
+            }
+            table.add(cells);
+        }
+        return table;
+    }
+
+    void print_head() const {
+        const Communicator& c = communicator();
+        fmt::print("# {} on {} {} in {} NVLink domain{}\n", to_text(collective_), c.ranks,
+                   s_.node.gpu.name, c.domains, c.domains == 1 ? "" : "s");
+        if (c.domains < 2) return;
+        fmt::print("# network: {:.1f} GB/s per domain and direction, {}\n", 1e-9 * c.network,
+                   c.transport);
+        if (lucky()) {
+            fmt::print(
+                "# each time is the median of {} draws of the network's hashes; the last column "
+                "has their range\n",
+                draws_.size());
+        } else if (const std::string luck = draws_text(s_); flow_ && !luck.empty()) {
+            fmt::print("# {}\n", luck);
+        }
+        if (!flow_) return;
+        fmt::print("# held up by {}; an ideal network: {:.1f} GB/s\n", c.bottleneck,
+                   1e-9 * ideal_.network);
+        if (collective_ == Collective::all_reduce) {
+            fmt::print(
+                "# a double tree adds up {:.1f} GB/s over it; an ideal network: {:.1f} GB/s\n",
+                1e-9 * c.tree_network, 1e-9 * ideal_.tree_network);
+        }
+        if (c.pat_network != c.network) {
+            fmt::print("# PAT's rounds move {:.1f} GB/s over it; an ideal network: {:.1f} GB/s\n",
+                       1e-9 * c.pat_network, 1e-9 * ideal_.pat_network);
+        }
+    }
+
     const Communicator& communicator() const { return draws_[middle_]; }
     std::vector<double> times_on_draws(std::int64_t size) const {
         std::vector<double> out;
@@ -283,121 +393,6 @@ class PerfTest {
     std::vector<Communicator> draws_;  // of the network's hashes; the ideal network without them
     std::size_t middle_ = 0;           // in which the largest size takes its median
 };
-
-PerfTest::PerfTest(const Scenario& s, const PerfArguments& args)
-    : s_(s),
-      collective_(args.collective),
-      wish_(args.wish),
-      flow_(s.fidelity != Fidelity::analytic) {
-    StandaloneCatalogue own = s.open_catalogue();
-    const CommunicatorShape shape = shape_of(s, args.values);
-    ideal_ = read_communicator(own.catalogue, with_faults(s.node, faults_of(s, shape)), shape);
-    own.diagnostics.raise_if_any();
-    draws_ = {ideal_};
-    if (flow_) {
-        const Communicator nominal = read_communicator(own.catalogue, s.node, shape);
-        draws_ = on_draws(s, nominal, shape, collective_, wish_);
-    }
-    for (const Communicator& each : {draws_[0], ideal_}) {
-        if (!choose(each, collective_, 0, wish_)) throw_unavailable(each, collective_, wish_);
-    }
-    middle_ = middle_of(times_on_draws(args.sizes.back()));
-}
-
-PerfRow PerfTest::row(std::int64_t size) const {
-    const double bytes = static_cast<double>(size);
-    const std::vector<double> times = times_on_draws(size);
-    const Communicator& c = draws_[middle_of(times)];
-    PerfRow out;
-    out.size = size;
-    out.count = count_of(collective_, size, c.ranks);
-    out.choice = *choose(c, collective_, bytes, wish_);
-    out.cost = *collective_cost(c, collective_, bytes, out.choice);
-    out.algbw = out.cost.seconds > 0 ? bytes / out.cost.seconds : 0;
-    out.busbw = out.algbw * bus_factor(collective_, c.ranks);
-    out.analytic_s = seconds_on(ideal_, bytes);
-    out.over_draws = range_of_draws(times);
-    return out;
-}
-
-Json PerfTest::json_of(const PerfRow& row) const {
-    Json out = {{"size", row.size},
-                {"count", row.count},
-                {"time_s", row.cost.seconds},
-                {"latency_s", row.cost.latency_s},
-                {"algbw_bytes_per_s", row.algbw},
-                {"busbw_bytes_per_s", row.busbw},
-                {"algorithm", to_text(row.choice.algorithm)},
-                {"protocol", to_text(row.choice.protocol)},
-                {"channels", row.cost.channels}};
-    if (flow_) out["analytic_time_s"] = row.analytic_s;
-    if (lucky()) out["network_draws"] = range_json(row.over_draws);
-    return out;
-}
-
-Table PerfTest::table_of(const std::vector<PerfRow>& rows) const {
-    std::vector<Table::Column> columns = {">size", ">count", ">type",  ">redop",    ">root",
-                                          ">time", ">algbw", ">busbw", "algorithm", "protocol"};
-    std::vector<std::string> units = {"(B)",  "(elements)", "",       "", "",
-                                      "(us)", "(GB/s)",     "(GB/s)", "", ""};
-    if (flow_) {
-        columns.push_back(">analytic");
-        units.push_back("(us)");
-    }
-    if (lucky()) {
-        columns.push_back({fmt::format("over {} draws", draws_.size()), Table::Align::right});
-        units.push_back("(us)");
-    }
-    Table table(columns);
-    table.add(units);
-    for (const PerfRow& row : rows) {
-        std::vector<std::string> cells = {fmt::format("{}", row.size),
-                                          fmt::format("{}", row.count),
-                                          "float",
-                                          reduces(collective_) ? "sum" : "none",
-                                          has_root(collective_) ? "0" : "-1",
-                                          fmt::format("{:.2f}", 1e6 * row.cost.seconds),
-                                          fmt::format("{:.2f}", 1e-9 * row.algbw),
-                                          fmt::format("{:.2f}", 1e-9 * row.busbw),
-                                          to_text(row.choice.algorithm),
-                                          to_text(row.choice.protocol)};
-        if (flow_) cells.push_back(fmt::format("{:.2f}", 1e6 * row.analytic_s));
-        if (lucky()) {
-            cells.push_back(fmt::format("{:.2f} to {:.2f}", 1e6 * row.over_draws.low,
-                                        1e6 * row.over_draws.high));
-        }
-        table.add(cells);
-    }
-    return table;
-}
-
-void PerfTest::print_head() const {
-    const Communicator& c = communicator();
-    fmt::print("# {} on {} {} in {} NVLink domain{}\n", to_text(collective_), c.ranks,
-               s_.node.gpu.name, c.domains, c.domains == 1 ? "" : "s");
-    if (c.domains < 2) return;
-    fmt::print("# network: {:.1f} GB/s per domain and direction, {}\n", 1e-9 * c.network,
-               c.transport);
-    if (lucky()) {
-        fmt::print(
-            "# each time is the median of {} draws of the network's hashes; the last column has "
-            "their range\n",
-            draws_.size());
-    } else if (const std::string luck = draws_text(s_); flow_ && !luck.empty()) {
-        fmt::print("# {}\n", luck);
-    }
-    if (!flow_) return;
-    fmt::print("# held up by {}; an ideal network: {:.1f} GB/s\n", c.bottleneck,
-               1e-9 * ideal_.network);
-    if (collective_ == Collective::all_reduce) {
-        fmt::print("# a double tree adds up {:.1f} GB/s over it; an ideal network: {:.1f} GB/s\n",
-                   1e-9 * c.tree_network, 1e-9 * ideal_.tree_network);
-    }
-    if (c.pat_network != c.network) {
-        fmt::print("# PAT's rounds move {:.1f} GB/s over it; an ideal network: {:.1f} GB/s\n",
-                   1e-9 * c.pat_network, 1e-9 * ideal_.pat_network);
-    }
-}
 
 // For the smallest, the middle and the largest size.
 Prediction perf_prediction(const Scenario& s, const PerfArguments& args,

@@ -171,7 +171,52 @@ class RankStep {
         });
         slow_down(network);
     }
-    std::string trace();
+
+    std::string trace() {
+        const std::vector<Unit> units = schedule(p_, stage_);
+        const std::int64_t last = std::ssize(units) - p_.passes_beside();  // backward passes
+        Ids weights;
+        if (!layered()) {
+            tail_ = collectives(exchanges(true), CallPurpose::weights, "weights", {});
+            weights = collectives(exchanges(false), CallPurpose::weights, "weights", tail_);
+            if (weights == tail_) weights.clear();
+            if (!p_.overlap_data && !weights.empty()) tail_ = std::exchange(weights, {});
+        }
+        const bool each_pass = p_.scatters_each_pass();
+        Ids before;
+        for (std::int64_t i = 0; i < std::ssize(units); ++i) {
+            const Unit& unit = units[static_cast<std::size_t>(i)];
+            const Ids begun = tail_;
+            receive(unit, p_.overlap_pipeline ? before : tail_);
+            before = begun;
+            const bool scatters = !layered() && unit.backward && (each_pass || i == last);
+            Ids scattered;
+            if (scatters && p_.overlap_data) {
+                scattered = collectives(exchanges(false), CallPurpose::gradients,
+                                        place(unit) + " gradients", tail_);
+                if (scattered == tail_) scattered.clear();
+            }
+            slow_now_ = slowness(unit, i, last);
+            unit.backward ? backward(unit) : forward(unit);
+            send(unit);
+            if (i + 1 == p_.passes_beside()) {
+                for (const Id id : weights) wait(id);
+            }
+            const Ids ahead = std::exchange(scattered, {});
+            gradients_.insert(gradients_.end(), ahead.begin(), ahead.end());
+            if (each_pass && !layered()) {
+                for (const Id id : std::exchange(gradients_, {})) wait(id);
+            }
+            const bool at_end = each_pass ? scatters : i + 1 == std::ssize(units);
+            if (layered() || !at_end) continue;
+            for (const Id id : std::exchange(gradients_, {})) wait(id);
+            tail_ = collectives(p_.overlap_data ? exchanges(true) : here_->exchanges,
+                                CallPurpose::gradients, "gradients", tail_);
+        }
+        for (const Id id : gradients_) wait(id);
+        out_.compute("optimizer", here_->optimizer_s, tail_);
+        return out_.bytes();
+    }
 
   private:
     // Kernels of one microbatch on a stage, there and back.
@@ -180,45 +225,264 @@ class RankStep {
         double backward = 0;
         double both() const { return forward + backward; }
     };
-    Kernels kernels_of(const StageOutline& stage) const;
-    void slow_down(Communicators& network);
-    double slowness(const Unit& unit, std::int64_t i, std::int64_t last) const;
-    void forward(const Unit& unit);
-    void backward(const Unit& unit);
-    void layer(const PassOutline& pass, const std::string& name);
-    void head(double seconds, const std::string& name);
-    void recompute(const LayerOutline& layer, std::int64_t number, const std::string& name);
-    void wait_for_host(double seconds, const std::string& name);
+
+    Kernels kernels_of(const StageOutline& stage) const {
+        Kernels out;
+        const auto add = [&](const LayerOutline& layer, double count) {
+            const auto work = [](const PassOutline& pass) {
+                return pass.attention_s + pass.other_s;
+            };
+            out.forward += count * work(layer.forward);
+            out.backward += count * (work(layer.recompute) + work(layer.backward));
+        };
+        for (std::size_t i = 0; i < LayerKind::kinds; ++i) {
+            add(outline_.layers[i], stage.run.layers.of[i]);
+        }
+        if (stage.run.layers.vision) add(outline_.vision, 1);
+        if (stage.run.first + stage.run.count == p_.pipeline) {
+            const double head = outline_.head_s * static_cast<double>(1 + m_.mtp_layers);
+            out.forward += head / 3;
+            out.backward += head * 2 / 3;
+        }
+        return out;
+    }
+
+    // Gradients and weights hide behind the pass beside them: models/training/step.cpp says by how much. Here
+    // buckets beside collectives slow kernels down as well, which is up to 2 % of a step.
+    void slow_down(Communicators& network) {
+        const auto slowest = std::ranges::max_element(
+            outline_.stages, {}, [&](const StageOutline& each) { return kernels_of(each).both(); });
+        if (!p_.overlap_data || stage_ != slowest->run.first) return;
+        const Gpu& gpu = network.node().gpu;
+        const Kernels work = kernels_of(*here_);
+        const double gradients = seconds_of(exchanges(false), CallPurpose::gradients, network);
+        double weights = seconds_of(exchanges(false), CallPurpose::weights, network);
+        if (layered()) weights *= 1 - layer_share();
+        const double share = layered() && !p_.flat_parameters ? gpu.piecewise_overlap : 1;
+        const auto taken = [&](double beside, double by) {
+            return by > 0 ? gpu.overlap_tax * std::min(share * beside, by) / by : 0;
+        };
+        const double beside =
+            static_cast<double>(p_.passes_beside()) / static_cast<double>(p_.interleave);
+        slow_.forward = taken(weights, beside * work.forward);
+        slow_.backward = taken(gradients + (layered() ? weights : 0), beside * work.backward);
+    }
+
+    // Weights come beside the first passes, gradients leave beside the last, or beside each.
+    double slowness(const Unit& unit, std::int64_t i, std::int64_t last) const {
+        if (layered()) return 1 + (unit.backward ? slow_.backward : slow_.forward);
+        if (unit.backward) return 1 + (p_.scatters_each_pass() || i >= last ? slow_.backward : 0);
+        return 1 + (i < p_.passes_beside() ? slow_.forward : 0);
+    }
+
+    void forward(const Unit& unit) {
+        const auto [first, end] = layers_of(unit.chunk);
+        before_work_ = tail_;
+        if (here_->run.layers.vision && unit.chunk == 0) {
+            layer(outline_.vision.forward, place(unit) + " vision encoder");
+        }
+        for (std::int64_t i = first; i < end; ++i) {
+            const std::string name = fmt::format("{} layer {}", place(unit), i);
+            gather_layer(i < own_layers(), name, before_work_);
+            layer(layer_at(i).forward, name);
+        }
+        if (last_of_all(unit.chunk)) {
+            head(outline_.head_s * static_cast<double>(1 + m_.mtp_layers) / 3, place(unit));
+        }
+        wait_for_host(here_->to_host_s, place(unit) + " activations to the host");
+    }
+
+    void backward(const Unit& unit) {
+        const auto [first, end] = layers_of(unit.chunk);
+        if (last_of_all(unit.chunk)) {
+            head(outline_.head_s * static_cast<double>(1 + m_.mtp_layers) * 2 / 3, place(unit));
+        }
+        before_work_ = tail_;
+        Ids scattered;
+        for (std::int64_t i = end; i-- > first;) {
+            const std::string name = fmt::format("{} layer {}", place(unit), i);
+            gather_layer(i < own_layers(), name, before_work_);
+            recompute(layer_at(i), i, name);
+            layer(layer_at(i).backward, name);
+            if (!layered() || i >= own_layers()) continue;
+            // Those that no sharing splits by layer follow the stage's first.
+            std::vector<CollectiveCall> calls = here_->exchanges;
+            std::erase_if(calls, [&](const CollectiveCall& call) {
+                return call.collective == Collective::all_reduce && i > 0;
+            });
+            const Ids sent = collectives(calls, CallPurpose::gradients, name + " gradients", tail_,
+                                         layer_share());
+            if (!p_.overlap_data) {
+                tail_ = sent;
+            } else if (sent != tail_) {
+                scattered.insert(scattered.end(), sent.begin(), sent.end());
+            }
+        }
+        if (here_->run.layers.vision && unit.chunk == 0) {
+            const std::string name = place(unit) + " vision encoder";
+            layer(outline_.vision.recompute, name + " again");
+            layer(outline_.vision.backward, name);
+        }
+        for (const Id id : scattered) wait(id);
+        wait_for_host(here_->from_host_s, place(unit) + " activations from the host");
+    }
+
+    void layer(const PassOutline& pass, const std::string& name) {
+        const auto beside = [&](CallPurpose purpose, const char* what, const Ids& after) {
+            const Ids end = collectives(pass.calls, purpose, name + what, after);
+            return end == after ? Ids{} : end;
+        };
+        if (pass.attention_s + pass.other_s <= 0) return;
+        before_work_ = tail_;
+        Ids hidden;
+        if (p_.overlap_expert) hidden = beside(CallPurpose::expert, " experts", tail_);
+        Ids keys;
+        if (p_.overlap_context) keys = beside(CallPurpose::context, " context", tail_);
+        if (!p_.overlap_context) {
+            tail_ = collectives(pass.calls, CallPurpose::context, name + " context", tail_);
+        }
+        if (pass.attention_s > 0) {
+            chain(out_.compute(name + " attention", pass.attention_s * slow_now_, tail_));
+        }
+        for (const Id id : keys) wait(id);
+        const Ids before_products = tail_;
+        if (pass.other_s > 0)
+            chain(out_.compute(name + " products", pass.other_s * slow_now_, tail_));
+        const auto [beside_products, behind] =
+            cut_tensor(pass.calls, p_.overlap_tensor ? piecewise_ : 0);
+        const Ids end =
+            collectives(beside_products, CallPurpose::tensor, name + " tensor", before_products);
+        if (!beside_products.empty()) hidden.insert(hidden.end(), end.begin(), end.end());
+        tail_ = collectives(behind, CallPurpose::tensor, name + " tensor", tail_);
+        if (!p_.overlap_expert) {
+            tail_ = collectives(pass.calls, CallPurpose::expert, name + " experts", tail_);
+        }
+        for (const Id id : hidden) wait(id);
+    }
+
+    void head(double seconds, const std::string& name) {
+        before_work_ = tail_;
+        chain(out_.compute(name + " output and loss", seconds * slow_now_, tail_));
+    }
+
+    void recompute(const LayerOutline& each, std::int64_t number, const std::string& name) {
+        const bool some = p_.recompute == Recompute::full && p_.recompute_layers > 0;
+        if (!some || number < p_.recompute_layers || number >= own_layers()) {
+            layer(each.recompute, name + " again");
+        }
+    }
+
+    void wait_for_host(double seconds, const std::string& name) {
+        if (seconds <= 0) return;
+        chain(out_.compute(name, seconds / static_cast<double>(p_.interleave), tail_));
+    }
 
     // Layers of a virtual stage: numbers from `first` on, of the stage's; further tokens' come last.
-    std::pair<std::int64_t, std::int64_t> layers_of(std::int64_t chunk) const;
+    std::pair<std::int64_t, std::int64_t> layers_of(std::int64_t chunk) const {
+        const std::int64_t all = own_layers();
+        const std::int64_t further = last_of_all(chunk) ? m_.mtp_layers : 0;
+        return {all * chunk / p_.interleave, all * (chunk + 1) / p_.interleave + further};
+    }
+
     static std::int64_t layers_on(const StageRun& run) {  // of each of its stages
         return static_cast<std::int64_t>(run.layers.all());
     }
     std::int64_t own_layers() const { return layers_on(here_->run); }
-    const LayerOutline& layer_at(std::int64_t number) const;
+
+    const LayerOutline& layer_at(std::int64_t number) const {
+        const bool further = number >= own_layers();
+        return outline_.layer(further ? m_.further_layer() : m_.layer(first_layer_ + number));
+    }
+
     bool last_of_all(std::int64_t chunk) const {
         return stage_ == p_.pipeline - 1 && chunk == p_.interleave - 1;
     }
 
     void wait(Id id) { tail_.push_back(id); }
     void chain(Id id) { tail_ = {id}; }
+
     // Behind `after`, one after another; what the last waits for.
     Ids collectives(const std::vector<CollectiveCall>& calls, CallPurpose purpose,
-                    const std::string& name, Ids after, double share = 1);
-    std::string place(const Unit& unit) const;
-    void receive(const Unit& unit, const Ids& after);
-    void send(const Unit& unit);
+                    const std::string& name, Ids after, double share = 1) {
+        for (const CollectiveCall& call : calls) {
+            if (call.purpose != purpose || call.ranks == 1) continue;
+            const auto ranks = static_cast<double>(call.ranks);
+            const bool gathers = call.collective == Collective::all_gather;
+            const std::int64_t bytes = std::llround(gathers ? call.bytes / ranks : call.bytes);
+            const bool split = call.count > 1 && share < 1;
+            const std::int64_t times =
+                split ? std::llround(call.count * share) : std::llround(call.count);
+            for (std::int64_t k = 0; k < times && bytes > 0; ++k) {
+                after = {out_.collective(fmt::format("{} {}", name, to_text(call.collective)),
+                                         call.collective, bytes,
+                                         groups_.of(rank_, call.stride, call.ranks), after)};
+            }
+        }
+        return after;
+    }
+
+    std::string place(const Unit& unit) const {
+        return p_.interleave == 1
+                   ? fmt::format("{} {}", unit.backward ? "backward" : "forward", unit.microbatch)
+                   : fmt::format("{} {}.{}", unit.backward ? "backward" : "forward",
+                                 unit.microbatch, unit.chunk);
+    }
+
+    void receive(const Unit& unit, const Ids& after) {
+        const bool begins =
+            unit.backward ? last_of_all(unit.chunk) : stage_ == 0 && unit.chunk == 0;
+        if (!begins) message(unit, false, unit.chunk, unit.backward ? 1 : -1, after);
+    }
+
+    // A message's tag has the receiver's virtual stage.
+    void send(const Unit& unit) {
+        const bool ends = unit.backward ? stage_ == 0 && unit.chunk == 0 : last_of_all(unit.chunk);
+        if (ends) return;
+        const std::int64_t by = unit.backward ? -1 : 1;
+        const bool around = unit.backward ? stage_ == 0 : stage_ == p_.pipeline - 1;
+        message(unit, true, unit.chunk + (around ? by : 0), by, tail_);
+    }
+
+    // `chunk` is the sender's when sent, else the receiver's; `by` leads to the other stage.
     void message(const Unit& unit, bool sent, std::int64_t chunk, std::int64_t by,
-                 const Ids& after);
+                 const Ids& after) {
+        const std::int64_t other = (stage_ + by + p_.pipeline) % p_.pipeline;
+        const std::int64_t peer = rank_ + (other - stage_) * p_.pipeline_stride();
+        ChakraTrace::Message message{sent, sent ? rank_ : peer, sent ? peer : rank_, 0,
+                                     std::llround(outline_.boundary_bytes)};
+        message.tag =
+            ((unit.backward ? p_.interleave : 0) + chunk) * p_.microbatches() + unit.microbatch;
+        const Id id = out_.message(fmt::format("{} {}", place(unit), sent ? "send" : "receive"),
+                                   message, after);
+        if (!sent) wait(id);
+    }
+
     // One layer's share of what the layers exchange with ZeRO-3.
     double layer_share() const {
         return 1.0 / static_cast<double>(std::max<std::int64_t>(1, own_layers()));
     }
     bool layered() const { return p_.zero >= 3; }
+
     // The buckets of gradients and weights that nothing hides, or the others: without buckets, all.
-    std::vector<CollectiveCall> exchanges(bool bare) const;
-    void gather_layer(bool counts, const std::string& name, const Ids& begin);
+    std::vector<CollectiveCall> exchanges(bool bare) const {
+        std::vector<CollectiveCall> out = here_->exchanges;
+        const double alone = p_.buckets && !layered() ? 1 : 0;
+        for (CollectiveCall& call : out) call.count = bare ? alone : call.count - alone;
+        return out;
+    }
+
+    // ZeRO-3: the layer waits for its weights, which come beside the one before it.
+    void gather_layer(bool counts, const std::string& name, const Ids& begin) {
+        if (!layered() || !counts) return;
+        const Ids after = p_.overlap_data ? begin : tail_;
+        const Ids end = collectives(here_->exchanges, CallPurpose::weights, name + " weights",
+                                    after, layer_share());
+        if (end == after) return;
+        if (!p_.overlap_data) tail_ = end;
+        if (p_.overlap_data) {
+            for (const Id id : end) wait(id);
+        }
+    }
 
     const TransformerModel& m_;
     const ParallelPlan& p_;
@@ -236,285 +500,6 @@ class RankStep {
     Ids before_work_;  // what the last kernels waited for
     Ids gradients_;    // that the optimizer waits for
 };
-
-std::vector<CollectiveCall> RankStep::exchanges(bool bare) const {
-    std::vector<CollectiveCall> out = here_->exchanges;
-    const double alone = p_.buckets && !layered() ? 1 : 0;
-    for (CollectiveCall& call : out) call.count = bare ? alone : call.count - alone;
-    return out;
-}
-
-Ids RankStep::collectives(const std::vector<CollectiveCall>& calls, CallPurpose purpose,
-                          const std::string& name, Ids after, double share) {
-    for (const CollectiveCall& call : calls) {
-        if (call.purpose != purpose || call.ranks == 1) continue;
-        const auto ranks = static_cast<double>(call.ranks);
-        const bool gathers = call.collective == Collective::all_gather;
-        const std::int64_t bytes = std::llround(gathers ? call.bytes / ranks : call.bytes);
-        const bool split = call.count > 1 && share < 1;
-        const std::int64_t times =
-            split ? std::llround(call.count * share) : std::llround(call.count);
-        for (std::int64_t k = 0; k < times && bytes > 0; ++k) {
-            after = {out_.collective(fmt::format("{} {}", name, to_text(call.collective)),
-                                     call.collective, bytes,
-                                     groups_.of(rank_, call.stride, call.ranks), after)};
-        }
-    }
-    return after;
-}
-
-void RankStep::layer(const PassOutline& pass, const std::string& name) {
-    const auto beside = [&](CallPurpose purpose, const char* what, const Ids& after) {
-        const Ids end = collectives(pass.calls, purpose, name + what, after);
-        return end == after ? Ids{} : end;
-    };
-    if (pass.attention_s + pass.other_s <= 0) return;
-    before_work_ = tail_;
-    Ids hidden;
-    if (p_.overlap_expert) hidden = beside(CallPurpose::expert, " experts", tail_);
-    Ids keys;
-    if (p_.overlap_context) keys = beside(CallPurpose::context, " context", tail_);
-    if (!p_.overlap_context) {
-        tail_ = collectives(pass.calls, CallPurpose::context, name + " context", tail_);
-    }
-    if (pass.attention_s > 0) {
-        chain(out_.compute(name + " attention", pass.attention_s * slow_now_, tail_));
-    }
-    for (const Id id : keys) wait(id);
-    const Ids before_products = tail_;
-    if (pass.other_s > 0) chain(out_.compute(name + " products", pass.other_s * slow_now_, tail_));
-    const auto [beside_products, behind] =
-        cut_tensor(pass.calls, p_.overlap_tensor ? piecewise_ : 0);
-    const Ids end =
-        collectives(beside_products, CallPurpose::tensor, name + " tensor", before_products);
-    if (!beside_products.empty()) hidden.insert(hidden.end(), end.begin(), end.end());
-    tail_ = collectives(behind, CallPurpose::tensor, name + " tensor", tail_);
-    if (!p_.overlap_expert) {
-        tail_ = collectives(pass.calls, CallPurpose::expert, name + " experts", tail_);
-    }
-    for (const Id id : hidden) wait(id);
-}
-
-void RankStep::head(double seconds, const std::string& name) {
-    before_work_ = tail_;
-    chain(out_.compute(name + " output and loss", seconds * slow_now_, tail_));
-}
-
-RankStep::Kernels RankStep::kernels_of(const StageOutline& stage) const {
-    Kernels out;
-    const auto add = [&](const LayerOutline& layer, double count) {
-        const auto work = [](const PassOutline& pass) { return pass.attention_s + pass.other_s; };
-        out.forward += count * work(layer.forward);
-        out.backward += count * (work(layer.recompute) + work(layer.backward));
-    };
-    for (std::size_t i = 0; i < LayerKind::kinds; ++i) {
-        add(outline_.layers[i], stage.run.layers.of[i]);
-    }
-    if (stage.run.layers.vision) add(outline_.vision, 1);
-    if (stage.run.first + stage.run.count == p_.pipeline) {
-        const double head = outline_.head_s * static_cast<double>(1 + m_.mtp_layers);
-        out.forward += head / 3;
-        out.backward += head * 2 / 3;
-    }
-    return out;
-}
-
-// Gradients and weights hide behind the pass beside them: models/training/step.cpp says by how much. Here
-// buckets beside collectives slow kernels down as well, which is up to 2 % of a step.
-void RankStep::slow_down(Communicators& network) {
-    const auto slowest = std::ranges::max_element(
-        outline_.stages, {}, [&](const StageOutline& each) { return kernels_of(each).both(); });
-    if (!p_.overlap_data || stage_ != slowest->run.first) return;
-    const Gpu& gpu = network.node().gpu;
-    const Kernels work = kernels_of(*here_);
-    const double gradients = seconds_of(exchanges(false), CallPurpose::gradients, network);
-    double weights = seconds_of(exchanges(false), CallPurpose::weights, network);
-    if (layered()) weights *= 1 - layer_share();
-    const double share = layered() && !p_.flat_parameters ? gpu.piecewise_overlap : 1;
-    const auto taken = [&](double beside, double by) {
-        return by > 0 ? gpu.overlap_tax * std::min(share * beside, by) / by : 0;
-    };
-    const double beside =
-        static_cast<double>(p_.passes_beside()) / static_cast<double>(p_.interleave);
-    slow_.forward = taken(weights, beside * work.forward);
-    slow_.backward = taken(gradients + (layered() ? weights : 0), beside * work.backward);
-}
-
-// Weights come beside the first passes, gradients leave beside the last, or beside each.
-double RankStep::slowness(const Unit& unit, std::int64_t i, std::int64_t last) const {
-    if (layered()) return 1 + (unit.backward ? slow_.backward : slow_.forward);
-    if (unit.backward) return 1 + (p_.scatters_each_pass() || i >= last ? slow_.backward : 0);
-    return 1 + (i < p_.passes_beside() ? slow_.forward : 0);
-}
-
-std::pair<std::int64_t, std::int64_t> RankStep::layers_of(std::int64_t chunk) const {
-    const std::int64_t all = own_layers();
-    const std::int64_t further = last_of_all(chunk) ? m_.mtp_layers : 0;
-    return {all * chunk / p_.interleave, all * (chunk + 1) / p_.interleave + further};
-}
-
-const LayerOutline& RankStep::layer_at(std::int64_t number) const {
-    const bool further = number >= own_layers();
-    return outline_.layer(further ? m_.further_layer() : m_.layer(first_layer_ + number));
-}
-
-// ZeRO-3: the layer waits for its weights, which come beside the one before it.
-void RankStep::gather_layer(bool counts, const std::string& name, const Ids& begin) {
-    if (!layered() || !counts) return;
-    const Ids after = p_.overlap_data ? begin : tail_;
-    const Ids end = collectives(here_->exchanges, CallPurpose::weights, name + " weights", after,
-                                layer_share());
-    if (end == after) return;
-    if (!p_.overlap_data) tail_ = end;
-    if (p_.overlap_data) {
-        for (const Id id : end) wait(id);
-    }
-}
-
-void RankStep::forward(const Unit& unit) {
-    const auto [first, end] = layers_of(unit.chunk);
-    before_work_ = tail_;
-    if (here_->run.layers.vision && unit.chunk == 0) {
-        layer(outline_.vision.forward, place(unit) + " vision encoder");
-    }
-    for (std::int64_t i = first; i < end; ++i) {
-        const std::string name = fmt::format("{} layer {}", place(unit), i);
-        gather_layer(i < own_layers(), name, before_work_);
-        layer(layer_at(i).forward, name);
-    }
-    if (last_of_all(unit.chunk)) {
-        head(outline_.head_s * static_cast<double>(1 + m_.mtp_layers) / 3, place(unit));
-    }
-    wait_for_host(here_->to_host_s, place(unit) + " activations to the host");
-}
-
-void RankStep::wait_for_host(double seconds, const std::string& name) {
-    if (seconds <= 0) return;
-    chain(out_.compute(name, seconds / static_cast<double>(p_.interleave), tail_));
-}
-
-void RankStep::recompute(const LayerOutline& each, std::int64_t number, const std::string& name) {
-    const bool some = p_.recompute == Recompute::full && p_.recompute_layers > 0;
-    if (!some || number < p_.recompute_layers || number >= own_layers()) {
-        layer(each.recompute, name + " again");
-    }
-}
-
-void RankStep::backward(const Unit& unit) {
-    const auto [first, end] = layers_of(unit.chunk);
-    if (last_of_all(unit.chunk)) {
-        head(outline_.head_s * static_cast<double>(1 + m_.mtp_layers) * 2 / 3, place(unit));
-    }
-    before_work_ = tail_;
-    Ids scattered;
-    for (std::int64_t i = end; i-- > first;) {
-        const std::string name = fmt::format("{} layer {}", place(unit), i);
-        gather_layer(i < own_layers(), name, before_work_);
-        recompute(layer_at(i), i, name);
-        layer(layer_at(i).backward, name);
-        if (!layered() || i >= own_layers()) continue;
-        // Those that no sharing splits by layer follow the stage's first.
-        std::vector<CollectiveCall> calls = here_->exchanges;
-        std::erase_if(calls, [&](const CollectiveCall& call) {
-            return call.collective == Collective::all_reduce && i > 0;
-        });
-        const Ids sent =
-            collectives(calls, CallPurpose::gradients, name + " gradients", tail_, layer_share());
-        if (!p_.overlap_data) {
-            tail_ = sent;
-        } else if (sent != tail_) {
-            scattered.insert(scattered.end(), sent.begin(), sent.end());
-        }
-    }
-    if (here_->run.layers.vision && unit.chunk == 0) {
-        const std::string name = place(unit) + " vision encoder";
-        layer(outline_.vision.recompute, name + " again");
-        layer(outline_.vision.backward, name);
-    }
-    for (const Id id : scattered) wait(id);
-    wait_for_host(here_->from_host_s, place(unit) + " activations from the host");
-}
-
-std::string RankStep::place(const Unit& unit) const {
-    return p_.interleave == 1
-               ? fmt::format("{} {}", unit.backward ? "backward" : "forward", unit.microbatch)
-               : fmt::format("{} {}.{}", unit.backward ? "backward" : "forward", unit.microbatch,
-                             unit.chunk);
-}
-
-// `chunk` is the sender's when sent, else the receiver's; `by` leads to the other stage.
-void RankStep::message(const Unit& unit, bool sent, std::int64_t chunk, std::int64_t by,
-                       const Ids& after) {
-    const std::int64_t other = (stage_ + by + p_.pipeline) % p_.pipeline;
-    const std::int64_t peer = rank_ + (other - stage_) * p_.pipeline_stride();
-    ChakraTrace::Message message{sent, sent ? rank_ : peer, sent ? peer : rank_, 0,
-                                 std::llround(outline_.boundary_bytes)};
-    message.tag =
-        ((unit.backward ? p_.interleave : 0) + chunk) * p_.microbatches() + unit.microbatch;
-    const Id id =
-        out_.message(fmt::format("{} {}", place(unit), sent ? "send" : "receive"), message, after);
-    if (!sent) wait(id);
-}
-
-void RankStep::receive(const Unit& unit, const Ids& after) {
-    const bool begins = unit.backward ? last_of_all(unit.chunk) : stage_ == 0 && unit.chunk == 0;
-    if (!begins) message(unit, false, unit.chunk, unit.backward ? 1 : -1, after);
-}
-
-// A message's tag has the receiver's virtual stage.
-void RankStep::send(const Unit& unit) {
-    const bool ends = unit.backward ? stage_ == 0 && unit.chunk == 0 : last_of_all(unit.chunk);
-    if (ends) return;
-    const std::int64_t by = unit.backward ? -1 : 1;
-    const bool around = unit.backward ? stage_ == 0 : stage_ == p_.pipeline - 1;
-    message(unit, true, unit.chunk + (around ? by : 0), by, tail_);
-}
-
-std::string RankStep::trace() {
-    const std::vector<Unit> units = schedule(p_, stage_);
-    const std::int64_t last = std::ssize(units) - p_.passes_beside();  // backward passes
-    Ids weights;
-    if (!layered()) {
-        tail_ = collectives(exchanges(true), CallPurpose::weights, "weights", {});
-        weights = collectives(exchanges(false), CallPurpose::weights, "weights", tail_);
-        if (weights == tail_) weights.clear();
-        if (!p_.overlap_data && !weights.empty()) tail_ = std::exchange(weights, {});
-    }
-    const bool each_pass = p_.scatters_each_pass();
-    Ids before;
-    for (std::int64_t i = 0; i < std::ssize(units); ++i) {
-        const Unit& unit = units[static_cast<std::size_t>(i)];
-        const Ids begun = tail_;
-        receive(unit, p_.overlap_pipeline ? before : tail_);
-        before = begun;
-        const bool scatters = !layered() && unit.backward && (each_pass || i == last);
-        Ids scattered;
-        if (scatters && p_.overlap_data) {
-            scattered = collectives(exchanges(false), CallPurpose::gradients,
-                                    place(unit) + " gradients", tail_);
-            if (scattered == tail_) scattered.clear();
-        }
-        slow_now_ = slowness(unit, i, last);
-        unit.backward ? backward(unit) : forward(unit);
-        send(unit);
-        if (i + 1 == p_.passes_beside()) {
-            for (const Id id : weights) wait(id);
-        }
-        const Ids ahead = std::exchange(scattered, {});
-        gradients_.insert(gradients_.end(), ahead.begin(), ahead.end());
-        if (each_pass && !layered()) {
-            for (const Id id : std::exchange(gradients_, {})) wait(id);
-        }
-        const bool at_end = each_pass ? scatters : i + 1 == std::ssize(units);
-        if (layered() || !at_end) continue;
-        for (const Id id : std::exchange(gradients_, {})) wait(id);
-        tail_ = collectives(p_.overlap_data ? exchanges(true) : here_->exchanges,
-                            CallPurpose::gradients, "gradients", tail_);
-    }
-    for (const Id id : gradients_) wait(id);
-    out_.compute("optimizer", here_->optimizer_s, tail_);
-    return out_.bytes();
-}
 
 void refuse(const Scenario& s, const std::string& what, const std::string& help) {
     throw ScenarioError(fmt::format("{}: {}", s.file, what), help);

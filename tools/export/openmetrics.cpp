@@ -82,155 +82,151 @@ class Exposition {
                   bool changes = false) {
         families_.push_back({name, "gauge", unit, help, std::move(series), true, changes});
     }
-    std::string text() const;
-    std::string dashboard(const std::string& title) const;
+
+    std::string text() const {
+        std::string out;
+        for (const MetricFamily& family : families_) out += family_text(family);
+        return out + "# EOF\n";
+    }
+
+    std::string dashboard(const std::string& title) const {
+        const auto time = [&](Duration at) {
+            const auto since = export_epoch.time_since_epoch() + at;
+            return std::to_string(since / std::chrono::milliseconds(1));
+        };
+        Json variables = Json::array();
+        for (const char* name : {"instance", "gpu"}) {
+            variables.push_back(
+                {{"name", name},
+                 {"type", "query"},
+                 {"datasource", {{"type", "prometheus"}, {"uid", "${DS_PROMETHEUS}"}}},
+                 {"query", fmt::format("label_values(DCGM_FI_DEV_GPU_UTIL, {})", name)},
+                 {"refresh", 2},
+                 {"includeAll", true},
+                 {"multi", true},
+                 {"current", {{"text", "All"}, {"value", "$__all"}}}});
+        }
+        Json out = {{"__inputs",
+                     {{{"name", "DS_PROMETHEUS"},
+                       {"label", "Prometheus"},
+                       {"type", "datasource"},
+                       {"pluginId", "prometheus"}}}},
+                    {"id", nullptr},
+                    {"title", title.empty() ? "railyard" : title},
+                    {"schemaVersion", 39},
+                    {"timezone", "utc"},
+                    {"time", {{"from", time({})}, {"to", time(length_)}}},
+                    {"templating", {{"list", hosts_.nodes > 0 ? variables : Json::array()}}},
+                    {"panels", Json::array()}};
+        for (std::size_t i = 0; i < families_.size(); ++i) {
+            out["panels"].push_back(panel(families_[i], i));
+        }
+        return one_line(out) + "\n";
+    }
 
   private:
-    std::chrono::seconds interval() const;
-    std::string samples(const Steps& steps, bool changes) const;
-    std::string family_text(const MetricFamily& family) const;
-    Json panel(const MetricFamily& family, std::size_t place) const;
+    // The shortest usual one that keeps a file below half a million samples.
+    std::chrono::seconds interval() const {
+        constexpr std::int64_t samples_max = 500'000;
+        std::int64_t series = 0;
+        for (const MetricFamily& family : families_) {
+            const bool all = family.of_gpus && family.series.front().labels.empty();
+            series += all ? hosts_.nodes * hosts_.gpus_per_node : std::ssize(family.series);
+        }
+        for (const std::int64_t s : {15, 30, 60, 300, 900, 3600, 21'600, 86'400}) {
+            const std::chrono::seconds each(s);
+            if (series * (length_ / each + 1) <= samples_max) return each;
+        }
+        throw ScenarioError(
+            fmt::format("{} series for {}: more than {} samples, were they a day apart", series,
+                        to_text(length_), samples_max),
+            "fewer nodes, or --set run.duration=\"30 day\"");
+    }
+
+    // What follows a series' labels, at each time: a value and when it was so.
+    std::string samples(const Steps& steps, bool changes) const {
+        std::string out;
+        const std::chrono::seconds every = interval();
+        const auto end = std::chrono::ceil<std::chrono::seconds>(length_);
+        std::set<std::chrono::seconds> times = {end};
+        for (std::chrono::seconds at{}; at < end; at += every) times.insert(at);
+        for (const auto& [at, value] : steps) {
+            const auto seen = std::chrono::ceil<std::chrono::seconds>(at.time_since_epoch());
+            if (changes && seen < end) times.insert(seen);
+        }
+        double value = 0;
+        auto next = steps.begin();
+        for (const std::chrono::seconds at : times) {
+            for (; next != steps.end() && next->first <= Instant(at); ++next) value = next->second;
+            out += fmt::format("\n {:.9g} {}", value,
+                               (export_epoch.time_since_epoch() + at) / std::chrono::seconds(1));
+        }
+        return out;
+    }
+
+    std::string family_text(const MetricFamily& family) const {
+        std::string out =
+            fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", family.name, family.help, family.type);
+        const std::string name =
+            family.name + (std::string_view(family.type) == "counter" ? "_total" : "");
+        const auto put = [&](const std::string& labels, const std::string& samples) {
+            const std::string head = labels.empty() ? name : fmt::format("{}{{{}}}", name, labels);
+            for (std::size_t at = 0; at < samples.size();) {
+                const std::size_t end = std::min(samples.find('\n', at + 1), samples.size());
+                out += head;
+                out.append(samples, at + 1, end - at - 1);
+                out += '\n';
+                at = end;
+            }
+        };
+        for (const Series& series : family.series) {
+            const std::string tail = samples(series.steps, family.changes);
+            const bool all = family.of_gpus && series.labels.empty();
+            if (!all) put(series.labels, tail);
+            for (std::int64_t i = 0; all && i < hosts_.nodes * hosts_.gpus_per_node; ++i) {
+                put(gpu_labels(i / hosts_.gpus_per_node, i % hosts_.gpus_per_node, hosts_.model),
+                    tail);
+            }
+        }
+        return out;
+    }
+
+    Json panel(const MetricFamily& family, std::size_t place) const {
+        const std::string every = fmt::format("{}s", interval().count());
+        const bool counter = std::string_view(family.type) == "counter";
+        const std::string all = family.name + (counter ? "_total" : "");
+        // Prometheus forgets a sample after five minutes: a longer interval must be said.
+        const std::string last =
+            fmt::format("last_over_time({}{}[{}])", all,
+                        family.of_gpus ? R"({instance=~"$instance", gpu=~"$gpu"})" : "", every);
+        const Json source = {{"type", "prometheus"}, {"uid", "${DS_PROMETHEUS}"}};
+        constexpr std::size_t columns = 2;
+        constexpr std::size_t width = 12;
+        constexpr std::size_t height = 8;
+        return {{"id", place + 1},
+                {"type", "timeseries"},
+                {"title", family.name},
+                {"description", family.help},
+                {"datasource", source},
+                {"interval", every},
+                {"gridPos",
+                 {{"h", height},
+                  {"w", width},
+                  {"x", place % columns * width},
+                  {"y", place / columns * height}}},
+                {"fieldConfig",
+                 {{"defaults", {{"unit", family.unit}, {"min", 0}}}, {"overrides", Json::array()}}},
+                {"targets",
+                 {{{"refId", "A"},
+                   {"datasource", source},
+                   {"expr", last},
+                   {"legendFormat", family.of_gpus ? "{{instance}} GPU {{gpu}}" : "__auto"}}}}};
+    }
 
     Hosts hosts_;
     Duration length_;
     std::vector<MetricFamily> families_;
 };
-
-// The shortest usual one that keeps a file below half a million samples.
-std::chrono::seconds Exposition::interval() const {
-    constexpr std::int64_t samples_max = 500'000;
-    std::int64_t series = 0;
-    for (const MetricFamily& family : families_) {
-        const bool all = family.of_gpus && family.series.front().labels.empty();
-        series += all ? hosts_.nodes * hosts_.gpus_per_node : std::ssize(family.series);
-    }
-    for (const std::int64_t s : {15, 30, 60, 300, 900, 3600, 21'600, 86'400}) {
-        const std::chrono::seconds each(s);
-        if (series * (length_ / each + 1) <= samples_max) return each;
-    }
-    throw ScenarioError(fmt::format("{} series for {}: more than {} samples, were they a day apart",
-                                    series, to_text(length_), samples_max),
-                        "fewer nodes, or --set run.duration=\"30 day\"");
-}
-
-// What follows a series' labels, at each time: a value and when it was so.
-std::string Exposition::samples(const Steps& steps, bool changes) const {
-    std::string out;
-    const std::chrono::seconds every = interval();
-    const auto end = std::chrono::ceil<std::chrono::seconds>(length_);
-    std::set<std::chrono::seconds> times = {end};
-    for (std::chrono::seconds at{}; at < end; at += every) times.insert(at);
-    for (const auto& [at, value] : steps) {
-        const auto seen = std::chrono::ceil<std::chrono::seconds>(at.time_since_epoch());
-        if (changes && seen < end) times.insert(seen);
-    }
-    double value = 0;
-    auto next = steps.begin();
-    for (const std::chrono::seconds at : times) {
-        for (; next != steps.end() && next->first <= Instant(at); ++next) value = next->second;
-        out += fmt::format("\n {:.9g} {}", value,
-                           (export_epoch.time_since_epoch() + at) / std::chrono::seconds(1));
-    }
-    return out;
-}
-
-std::string Exposition::family_text(const MetricFamily& family) const {
-    std::string out =
-        fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", family.name, family.help, family.type);
-    const std::string name =
-        family.name + (std::string_view(family.type) == "counter" ? "_total" : "");
-    const auto put = [&](const std::string& labels, const std::string& samples) {
-        const std::string head = labels.empty() ? name : fmt::format("{}{{{}}}", name, labels);
-        for (std::size_t at = 0; at < samples.size();) {
-            const std::size_t end = std::min(samples.find('\n', at + 1), samples.size());
-            out += head;
-            out.append(samples, at + 1, end - at - 1);
-            out += '\n';
-            at = end;
-        }
-    };
-    for (const Series& series : family.series) {
-        const std::string tail = samples(series.steps, family.changes);
-        const bool all = family.of_gpus && series.labels.empty();
-        if (!all) put(series.labels, tail);
-        for (std::int64_t i = 0; all && i < hosts_.nodes * hosts_.gpus_per_node; ++i) {
-            put(gpu_labels(i / hosts_.gpus_per_node, i % hosts_.gpus_per_node, hosts_.model), tail);
-        }
-    }
-    return out;
-}
-
-std::string Exposition::text() const {
-    std::string out;
-    for (const MetricFamily& family : families_) out += family_text(family);
-    return out + "# EOF\n";
-}
-
-Json Exposition::panel(const MetricFamily& family, std::size_t place) const {
-    const std::string every = fmt::format("{}s", interval().count());
-    const bool counter = std::string_view(family.type) == "counter";
-    const std::string all = family.name + (counter ? "_total" : "");
-    // Prometheus forgets a sample after five minutes: a longer interval must be said.
-    const std::string last =
-        fmt::format("last_over_time({}{}[{}])", all,
-                    family.of_gpus ? R"({instance=~"$instance", gpu=~"$gpu"})" : "", every);
-    const Json source = {{"type", "prometheus"}, {"uid", "${DS_PROMETHEUS}"}};
-    constexpr std::size_t columns = 2;
-    constexpr std::size_t width = 12;
-    constexpr std::size_t height = 8;
-    return {{"id", place + 1},
-            {"type", "timeseries"},
-            {"title", family.name},
-            {"description", family.help},
-            {"datasource", source},
-            {"interval", every},
-            {"gridPos",
-             {{"h", height},
-              {"w", width},
-              {"x", place % columns * width},
-              {"y", place / columns * height}}},
-            {"fieldConfig",
-             {{"defaults", {{"unit", family.unit}, {"min", 0}}}, {"overrides", Json::array()}}},
-            {"targets",
-             {{{"refId", "A"},
-               {"datasource", source},
-               {"expr", last},
-               {"legendFormat", family.of_gpus ? "{{instance}} GPU {{gpu}}" : "__auto"}}}}};
-}
-
-std::string Exposition::dashboard(const std::string& title) const {
-    const auto time = [&](Duration at) {
-        const auto since = export_epoch.time_since_epoch() + at;
-        return std::to_string(since / std::chrono::milliseconds(1));
-    };
-    Json variables = Json::array();
-    for (const char* name : {"instance", "gpu"}) {
-        variables.push_back({{"name", name},
-                             {"type", "query"},
-                             {"datasource", {{"type", "prometheus"}, {"uid", "${DS_PROMETHEUS}"}}},
-                             {"query", fmt::format("label_values(DCGM_FI_DEV_GPU_UTIL, {})", name)},
-                             {"refresh", 2},
-                             {"includeAll", true},
-                             {"multi", true},
-                             {"current", {{"text", "All"}, {"value", "$__all"}}}});
-    }
-    Json out = {{"__inputs",
-                 {{{"name", "DS_PROMETHEUS"},
-                   {"label", "Prometheus"},
-                   {"type", "datasource"},
-                   {"pluginId", "prometheus"}}}},
-                {"id", nullptr},
-                {"title", title.empty() ? "railyard" : title},
-                {"schemaVersion", 39},
-                {"timezone", "utc"},
-                {"time", {{"from", time({})}, {"to", time(length_)}}},
-                {"templating", {{"list", hosts_.nodes > 0 ? variables : Json::array()}}},
-                {"panels", Json::array()}};
-    for (std::size_t i = 0; i < families_.size(); ++i) {
-        out["panels"].push_back(panel(families_[i], i));
-    }
-    return one_line(out) + "\n";
-}
 
 // ---- one job ---------------------------------------------------------------------------------------------
 

@@ -198,117 +198,6 @@ struct Step {
     double step, compute, communication, exposed;  // s
 };
 
-class Kineto : private Importer {
-  public:
-    using Importer::Importer;
-    void run();
-
-  private:
-    void read(const std::string& file);
-    void add_steps(const std::string& file, const RankTrace& trace);
-    void write() const;
-    double mean(double Step::*of) const;
-    double deviation() const;
-
-    std::vector<Step> steps_;
-    std::vector<std::string> notes_;
-    std::map<std::string, std::int64_t> collectives_;
-};
-
-void Kineto::read(const std::string& file) {
-    RankTrace trace;
-    EventReader reader(trace);
-    const std::string text = inflated(file);
-    if (!nlohmann::json::sax_parse(text, &reader)) {
-        return diagnostics_.error(file, {}, "", reader.wrong(), "was it cut off?");
-    }
-    if (!reader.any()) {
-        return diagnostics_.error(file, {}, "",
-                                  "has no traceEvents: it is no trace of the profiler");
-    }
-    if (trace.bad > 0 && !options_.skip_bad) {
-        diagnostics_.error(file, {}, "",
-                           fmt::format("{} x event without a time, or with a negative one; {}",
-                                       trace.bad, trace.first_bad),
-                           "--skip-bad leaves them out");
-    }
-    if (trace.bad > 0)
-        notes_.push_back(fmt::format("{}: left out for a bad time: {} x event", file, trace.bad));
-    if (trace.compute.empty() && trace.communication.empty()) {
-        return diagnostics_.error(file, {}, "", "no kernel events: the trace has only CPU activity",
-                                  "profile with ProfilerActivity.CUDA");
-    }
-    if (trace.steps.size() < 2) {
-        return diagnostics_.error(
-            file, {}, "",
-            fmt::format("{} ProfilerStep: a step lasts from its begin to the next one's",
-                        trace.steps.size()),
-            "profile two steps or more, and call step() of the profiler after each");
-    }
-    add_steps(file, trace);
-}
-
-void Kineto::add_steps(const std::string& file, const RankTrace& trace) {
-    // The CPU runs ahead: what the GPU says of its own steps is nearer.
-    const bool gpu = trace.gpu_steps.size() == trace.steps.size();
-    const auto& begins = gpu ? trace.gpu_steps : trace.steps;
-    std::int64_t busiest = 0;
-    std::int64_t most = -1;
-    for (const auto& [device, spans] : trace.compute) {
-        const std::int64_t here = filled(joined(spans), {INT64_MIN / 2, INT64_MAX / 2});
-        if (here > most) std::tie(busiest, most) = std::pair(device, here);
-    }
-    const auto of_device = [&](const auto& by_device) {
-        const auto found = by_device.find(busiest);
-        return found == by_device.end() ? std::vector<Span>{} : joined(found->second);
-    };
-    const std::vector<Span> compute = of_device(trace.compute);
-    const std::vector<Span> communication = of_device(trace.communication);
-    std::vector<Span> both = compute;
-    both.insert(both.end(), communication.begin(), communication.end());
-    both = joined(std::move(both));
-    std::vector<Step> found;
-    for (auto at = begins.begin(); std::next(at) != begins.end(); ++at) {
-        const auto next = std::next(at);
-        const Span window{at->second, next->second};
-        if (window.to <= window.from) {
-            return diagnostics_.error(
-                file, {}, "",
-                fmt::format("ProfilerStep#{} begins before ProfilerStep#{}: a clock has jumped",
-                            next->first, at->first));
-        }
-        if (next->first != at->first + 1) continue;  // steps between were not profiled
-        const double busy = 1e-9 * static_cast<double>(filled(compute, window));
-        found.push_back({1e-9 * static_cast<double>(window.to - window.from), busy,
-                         1e-9 * static_cast<double>(filled(communication, window)),
-                         1e-9 * static_cast<double>(filled(both, window)) - busy});
-    }
-    const bool first_out = found.size() > 2;
-    notes_.push_back(
-        fmt::format("{}: {} x ProfilerStep, by {}{}{}", file, found.size(),
-                    gpu ? "the GPU's begins" : "the CPU's begins",
-                    first_out ? ", of which the first, which the profiler slows, is left out" : "",
-                    trace.compute.size() > 1
-                        ? fmt::format("; of {} devices the busiest counts", trace.compute.size())
-                        : ""));
-    steps_.insert(steps_.end(), found.begin() + (first_out ? 1 : 0), found.end());
-    for (const auto& [name, count] : trace.collectives) collectives_[name] += count;
-}
-
-double Kineto::mean(double Step::*of) const {
-    double sum = 0;
-    for (const Step& each : steps_) sum += each.*of;
-    return sum / static_cast<double>(steps_.size());
-}
-
-// The deviation of what a rank computes in a step, over the step: waiting for others is not its own.
-double Kineto::deviation() const {
-    const double middle = mean(&Step::compute);
-    double sum = 0;
-    for (const Step& each : steps_) sum += (each.compute - middle) * (each.compute - middle);
-    return std::sqrt(sum / static_cast<double>(steps_.size() - 1)) / mean(&Step::step);
-}
-
 constexpr std::size_t enough_steps = 30;
 
 constexpr const char* step_description = R"([run]
@@ -334,54 +223,161 @@ published = "step_ms"
 simulated = "1e3 * step_time"
 )";
 
-void Kineto::write() const {
-    for (const std::string& note : notes_) part_.note("{}", note);
-    const double step = mean(&Step::step);
-    const auto share = [&](double Step::*of) { return 100 * mean(of) / step; };
-    part_.note(
-        "Of a step kernels compute {:.1f} %, communicate {:.1f} %, alone {:.1f} %; "
-        "{:.1f} % have no kernel.",
-        share(&Step::compute), share(&Step::communication), share(&Step::exposed),
-        100 - share(&Step::compute) - share(&Step::exposed));
-    part_.note("A kernel that communicates also waits for the slowest rank.");
-    for (const auto& [name, count] : collectives_) part_.note("{} x {}", count, name);
-    part_.left_out("the model, its plan and the cluster");
-    const std::string origin =
-        fmt::format("mean of {} x ProfilerStep, {}", steps_.size(), some_of(options_.files));
-    const std::string jitter =
-        steps_.size() < enough_steps ? "" : fmt::format("{:.4g}", deviation());
-    if (jitter.empty()) {
-        part_.left_out("jitter: it takes {1} steps, here is {0} x ProfilerStep", steps_.size(),
-                       enough_steps);
-    }
-    if (std::filesystem::path(options_.output).extension() == ".csv") {
-        part_.row("id,ranks,steps,step_ms,compute_ms,communication_ms,exposed_ms,jitter,source");
-        std::string source = std::filesystem::path(options_.files[0]).filename().string();
-        std::erase_if(source, [](char c) { return c == ',' || c == '"'; });
-        part_.row(fmt::format("{},{},{},{:.6g},{:.6g},{:.6g},{:.6g},{},{}", "kineto",
-                              options_.files.size(), steps_.size(), 1e3 * step,
-                              1e3 * mean(&Step::compute), 1e3 * mean(&Step::communication),
-                              1e3 * mean(&Step::exposed), jitter, visible(source)));
-        part_.beside(".toml", std::string("title = \"a step, traced\"\n\n") + step_description);
-        return;
-    }
-    part_.section("job");
-    part_.value("step.time", toml_text(fmt::format("{:.6g} ms", 1e3 * step)), origin);
-    if (!jitter.empty()) {
-        part_.section("job.parallel");
-        part_.value("jitter", jitter, origin + ": what a rank computes");
-    }
-}
+class Kineto : private Importer {
+  public:
+    using Importer::Importer;
 
-void Kineto::run() {
-    for (const std::string& file : options_.files) read(file);
-    diagnostics_.raise_if_any();
-    if (steps_.empty()) {
-        diagnostics_.error(options_.files[0], {}, "", "no two steps follow each other");
+    void run() {
+        for (const std::string& file : options_.files) read(file);
         diagnostics_.raise_if_any();
+        if (steps_.empty()) {
+            diagnostics_.error(options_.files[0], {}, "", "no two steps follow each other");
+            diagnostics_.raise_if_any();
+        }
+        write();
     }
-    write();
-}
+
+  private:
+    void read(const std::string& file) {
+        RankTrace trace;
+        EventReader reader(trace);
+        const std::string text = inflated(file);
+        if (!nlohmann::json::sax_parse(text, &reader)) {
+            return diagnostics_.error(file, {}, "", reader.wrong(), "was it cut off?");
+        }
+        if (!reader.any()) {
+            return diagnostics_.error(file, {}, "",
+                                      "has no traceEvents: it is no trace of the profiler");
+        }
+        if (trace.bad > 0 && !options_.skip_bad) {
+            diagnostics_.error(file, {}, "",
+                               fmt::format("{} x event without a time, or with a negative one; {}",
+                                           trace.bad, trace.first_bad),
+                               "--skip-bad leaves them out");
+        }
+        if (trace.bad > 0)
+            notes_.push_back(
+                fmt::format("{}: left out for a bad time: {} x event", file, trace.bad));
+        if (trace.compute.empty() && trace.communication.empty()) {
+            return diagnostics_.error(file, {}, "",
+                                      "no kernel events: the trace has only CPU activity",
+                                      "profile with ProfilerActivity.CUDA");
+        }
+        if (trace.steps.size() < 2) {
+            return diagnostics_.error(
+                file, {}, "",
+                fmt::format("{} ProfilerStep: a step lasts from its begin to the next one's",
+                            trace.steps.size()),
+                "profile two steps or more, and call step() of the profiler after each");
+        }
+        add_steps(file, trace);
+    }
+
+    void add_steps(const std::string& file, const RankTrace& trace) {
+        // The CPU runs ahead: what the GPU says of its own steps is nearer.
+        const bool gpu = trace.gpu_steps.size() == trace.steps.size();
+        const auto& begins = gpu ? trace.gpu_steps : trace.steps;
+        std::int64_t busiest = 0;
+        std::int64_t most = -1;
+        for (const auto& [device, spans] : trace.compute) {
+            const std::int64_t here = filled(joined(spans), {INT64_MIN / 2, INT64_MAX / 2});
+            if (here > most) std::tie(busiest, most) = std::pair(device, here);
+        }
+        const auto of_device = [&](const auto& by_device) {
+            const auto found = by_device.find(busiest);
+            return found == by_device.end() ? std::vector<Span>{} : joined(found->second);
+        };
+        const std::vector<Span> compute = of_device(trace.compute);
+        const std::vector<Span> communication = of_device(trace.communication);
+        std::vector<Span> both = compute;
+        both.insert(both.end(), communication.begin(), communication.end());
+        both = joined(std::move(both));
+        std::vector<Step> found;
+        for (auto at = begins.begin(); std::next(at) != begins.end(); ++at) {
+            const auto next = std::next(at);
+            const Span window{at->second, next->second};
+            if (window.to <= window.from) {
+                return diagnostics_.error(
+                    file, {}, "",
+                    fmt::format("ProfilerStep#{} begins before ProfilerStep#{}: a clock has jumped",
+                                next->first, at->first));
+            }
+            if (next->first != at->first + 1) continue;  // steps between were not profiled
+            const double busy = 1e-9 * static_cast<double>(filled(compute, window));
+            found.push_back({1e-9 * static_cast<double>(window.to - window.from), busy,
+                             1e-9 * static_cast<double>(filled(communication, window)),
+                             1e-9 * static_cast<double>(filled(both, window)) - busy});
+        }
+        const bool first_out = found.size() > 2;
+        notes_.push_back(fmt::format(
+            "{}: {} x ProfilerStep, by {}{}{}", file, found.size(),
+            gpu ? "the GPU's begins" : "the CPU's begins",
+            first_out ? ", of which the first, which the profiler slows, is left out" : "",
+            trace.compute.size() > 1
+                ? fmt::format("; of {} devices the busiest counts", trace.compute.size())
+                : ""));
+        steps_.insert(steps_.end(), found.begin() + (first_out ? 1 : 0), found.end());
+        for (const auto& [name, count] : trace.collectives) collectives_[name] += count;
+    }
+
+    void write() const {
+        for (const std::string& note : notes_) part_.note("{}", note);
+        const double step = mean(&Step::step);
+        const auto share = [&](double Step::*of) { return 100 * mean(of) / step; };
+        part_.note(
+            "Of a step kernels compute {:.1f} %, communicate {:.1f} %, alone {:.1f} %; {:.1f} % "
+            "have no kernel.",
+            share(&Step::compute), share(&Step::communication), share(&Step::exposed),
+            100 - share(&Step::compute) - share(&Step::exposed));
+        part_.note("A kernel that communicates also waits for the slowest rank.");
+        for (const auto& [name, count] : collectives_) part_.note("{} x {}", count, name);
+        part_.left_out("the model, its plan and the cluster");
+        const std::string origin =
+            fmt::format("mean of {} x ProfilerStep, {}", steps_.size(), some_of(options_.files));
+        const std::string jitter =
+            steps_.size() < enough_steps ? "" : fmt::format("{:.4g}", deviation());
+        if (jitter.empty()) {
+            part_.left_out("jitter: it takes {1} steps, here is {0} x ProfilerStep", steps_.size(),
+                           enough_steps);
+        }
+        if (std::filesystem::path(options_.output).extension() == ".csv") {
+            part_.row(
+                "id,ranks,steps,step_ms,compute_ms,communication_ms,exposed_ms,jitter,source");
+            std::string source = std::filesystem::path(options_.files[0]).filename().string();
+            std::erase_if(source, [](char c) { return c == ',' || c == '"'; });
+            part_.row(fmt::format("{},{},{},{:.6g},{:.6g},{:.6g},{:.6g},{},{}", "kineto",
+                                  options_.files.size(), steps_.size(), 1e3 * step,
+                                  1e3 * mean(&Step::compute), 1e3 * mean(&Step::communication),
+                                  1e3 * mean(&Step::exposed), jitter, visible(source)));
+            part_.beside(".toml", std::string("title = \"a step, traced\"\n\n") + step_description);
+            return;
+        }
+        part_.section("job");
+        part_.value("step.time", toml_text(fmt::format("{:.6g} ms", 1e3 * step)), origin);
+        if (!jitter.empty()) {
+            part_.section("job.parallel");
+            part_.value("jitter", jitter, origin + ": what a rank computes");
+        }
+    }
+
+    double mean(double Step::*of) const {
+        double sum = 0;
+        for (const Step& each : steps_) sum += each.*of;
+        return sum / static_cast<double>(steps_.size());
+    }
+
+    // The deviation of what a rank computes in a step, over the step: waiting for others is not its own.
+    double deviation() const {
+        const double middle = mean(&Step::compute);
+        double sum = 0;
+        for (const Step& each : steps_) sum += (each.compute - middle) * (each.compute - middle);
+        return std::sqrt(sum / static_cast<double>(steps_.size() - 1)) / mean(&Step::step);
+    }
+
+    std::vector<Step> steps_;
+    std::vector<std::string> notes_;
+    std::map<std::string, std::int64_t> collectives_;
+};
 
 }  // namespace
 

@@ -17,7 +17,28 @@ class NodesFile {
   public:
     explicit NodesFile(const std::string& path) : path_(path), table_(read_csv_table(path)) {}
 
-    std::vector<VirtualCluster> read(std::optional<std::int64_t> gpus_per_node);
+    std::vector<VirtualCluster> read(std::optional<std::int64_t> gpus_per_node) {
+        const std::string name = need("which virtual cluster", {"vc", "partition", "name"});
+        const std::string nodes = need("how many nodes it has", {"nodes", "node num"});
+        const std::optional<std::string> gpus = column({"gpus_per_node"});
+        if (!gpus && !gpus_per_node) {
+            throw ScenarioError(fmt::format("{}: no column says how many GPUs a node has", path_),
+                                "give --gpus-per-node or a column gpus_per_node");
+        }
+        std::vector<VirtualCluster> out;
+        for (const CsvRow& row : table_.rows) {
+            ++row_;
+            VirtualCluster c{row.at(name), count(row, nodes, nodes_max), 0};
+            c.gpus_per_node = gpus ? count(row, *gpus, gpus_per_node_max) : *gpus_per_node;
+            const bool twice = std::ranges::any_of(
+                out, [&](const VirtualCluster& other) { return other.name == c.name; });
+            if (twice) error(name, fmt::format("'{}' has a row already", c.name));
+            out.push_back(std::move(c));
+        }
+        diagnostics_.raise_if_any();
+        if (out.empty()) throw ScenarioError(fmt::format("{} has no virtual cluster", path_));
+        return out;
+    }
 
   private:
     std::optional<std::string> column(const std::vector<std::string>& names) const {
@@ -47,29 +68,6 @@ class NodesFile {
     std::size_t row_ = 0;
     Diagnostics diagnostics_;
 };
-
-std::vector<VirtualCluster> NodesFile::read(std::optional<std::int64_t> gpus_per_node) {
-    const std::string name = need("which virtual cluster", {"vc", "partition", "name"});
-    const std::string nodes = need("how many nodes it has", {"nodes", "node num"});
-    const std::optional<std::string> gpus = column({"gpus_per_node"});
-    if (!gpus && !gpus_per_node) {
-        throw ScenarioError(fmt::format("{}: no column says how many GPUs a node has", path_),
-                            "give --gpus-per-node or a column gpus_per_node");
-    }
-    std::vector<VirtualCluster> out;
-    for (const CsvRow& row : table_.rows) {
-        ++row_;
-        VirtualCluster c{row.at(name), count(row, nodes, nodes_max), 0};
-        c.gpus_per_node = gpus ? count(row, *gpus, gpus_per_node_max) : *gpus_per_node;
-        const bool twice = std::ranges::any_of(
-            out, [&](const VirtualCluster& other) { return other.name == c.name; });
-        if (twice) error(name, fmt::format("'{}' has a row already", c.name));
-        out.push_back(std::move(c));
-    }
-    diagnostics_.raise_if_any();
-    if (out.empty()) throw ScenarioError(fmt::format("{} has no virtual cluster", path_));
-    return out;
-}
 
 }  // namespace
 

@@ -20,7 +20,31 @@ class Search {
     Search(const KeyRange& range, Better better, const DifferenceFunction& difference)
         : range_(range), better_(better), difference_(difference) {}
 
-    BreakevenResult run(std::size_t scan_points);
+    BreakevenResult run(std::size_t points) {
+        BreakevenResult out;
+        try {
+            for (std::size_t i = 0; i < points; ++i) {
+                const double share = static_cast<double>(i) / static_cast<double>(points - 1);
+                const double x = range_.at(share);
+                if (!out.scan.empty() && out.scan.back().x == x) continue;
+                out.scan.push_back({x, at(share)});
+                scan_.push_back(share);
+            }
+            std::size_t last = 0;  // where the difference was not exactly zero
+            for (std::size_t i = 1; i < scan_.size(); ++i) {
+                const double before = out.scan[last].pairs.difference;
+                const double after = out.scan[i].pairs.difference;
+                if (after == 0) continue;
+                const double from = scan_[std::exchange(last, i)];
+                if (before == 0 || (before < 0) == (after < 0)) continue;
+                out.crossings.push_back(cross({from, scan_[i]}));
+            }
+        } catch (const Interrupted&) {
+            out.interrupted = true;
+        }
+        out.evaluations = known_.size();
+        return out;
+    }
 
   private:
     using Bound = std::function<double(const PairedComparison&)>;
@@ -29,13 +53,107 @@ class Search {
         double far = 1;
     };
 
-    const PairedComparison& at(double share);
+    const PairedComparison& at(double share) {
+        const double x = range_.at(share);
+        const auto found = known_.find(x);
+        if (found != known_.end()) return found->second;
+        const std::optional<PairedComparison> pairs = difference_(x);
+        if (!pairs) throw Interrupted();
+        return known_.emplace(x, *pairs).first->second;
+    }
+
     // The root of `bound` between two shares where its signs differ, as narrow as the tolerance or, of whole
-    // numbers, one apart.
-    Bracket narrow(Bracket bracket, const Bound& bound, double width);
-    bool narrow_enough(const Bracket& bracket, double width) const;
-    std::optional<double> end_of_open(const Bound& near_side, const Bound& far_side, double from);
-    Crossing cross(const Bracket& bracket);
+    // numbers, one apart. Regula falsi with Illinois' halving of the end that stays, and a bisection whenever
+    // a third of the bracket was not gained: differences may jump.
+    Bracket narrow(Bracket b, const Bound& bound, double width_wanted) {
+        double near = bound(at(b.near));
+        double far = bound(at(b.far));
+        bool bisect = false;
+        for (int step = 0; step < steps_max && !narrow_enough(b, width_wanted); ++step) {
+            const double width = b.far - b.near;
+            double share = b.near + width * near / (near - far);
+            const double margin = std::abs(width) * 0.01;
+            const double low = std::min(b.near, b.far) + margin;
+            const double high = std::max(b.near, b.far) - margin;
+            if (bisect || !std::isfinite(share)) share = b.near + width / 2;
+            share = std::clamp(share, low, high);
+            if (range_.whole() &&
+                (range_.at(share) == range_.at(b.near) || range_.at(share) == range_.at(b.far))) {
+                share = b.near + width / 2;
+            }
+            const double value = bound(at(share));
+            if ((value < 0) == (near < 0) && value != 0) {
+                b.near = share;
+                near = value;
+                far /= 2;
+            } else {
+                b.far = share;
+                far = value;
+                near /= 2;
+            }
+            bisect = std::abs(b.far - b.near) > std::abs(width) * 2 / 3;
+        }
+        return b;
+    }
+
+    bool narrow_enough(const Bracket& b, double width) const {
+        if (range_.whole()) return std::abs(range_.at(b.far) - range_.at(b.near)) <= 1;
+        return std::abs(b.far - b.near) <= width;
+    }
+
+    // From `from` on, in the direction of the scan's order, the first place where the interval leaves out
+    // zero: with the sign that it has on this side of the crossing, or, beyond another flip, with the other.
+    std::optional<double> end_of_open(const Bound& near_side, const Bound& far_side, double from) {
+        double near = from;
+        for (const double share : scan_) {
+            if (share == near) continue;
+            for (const Bound* bound : {&near_side, &far_side}) {
+                const bool before = (*bound)(at(near)) < 0;
+                const bool after = (*bound)(at(share)) < 0;
+                // The far side's is left once, at `from`: that is the crossing.
+                if (before == after || (bound == &far_side && near == from)) continue;
+                return range_.at(narrow({near, share}, *bound, interval_tolerance).far);
+            }
+            near = share;
+        }
+        return std::nullopt;
+    }
+
+    Crossing cross(const Bracket& bracket) {
+        const auto mean = [](const PairedComparison& p) { return p.difference; };
+        const Bracket narrowed = narrow(bracket, mean, crossing_tolerance);
+        Crossing out;
+        out.before = range_.at(narrowed.near);
+        out.x = range_.at(narrowed.far);
+        const bool b_more = mean(at(bracket.near)) > 0;
+        out.below = b_more == (better_ == Better::higher) ? Verdict::second : Verdict::first;
+
+        if (at(narrowed.near).interval.half_width() == 0 &&
+            at(narrowed.far).interval.half_width() == 0) {
+            out.low = out.before;  // no noise
+            out.high = out.x;
+            return out;
+        }
+
+        // The interval's end that is nearer to zero, on either side of the crossing.
+        const auto low = [](const PairedComparison& p) { return p.interval.low; };
+        const auto high = [](const PairedComparison& p) { return p.interval.high; };
+        const std::vector<double> whole_scan = scan_;
+        const auto side = [&](double from, bool upwards, const Bound& near_side,
+                              const Bound& far_side) {
+            scan_ = whole_scan;
+            std::erase_if(scan_,
+                          [&](double share) { return upwards ? share <= from : share >= from; });
+            if (!upwards) std::ranges::reverse(scan_);
+            return end_of_open(near_side, far_side, from);
+        };
+        const Bound before = b_more ? Bound(low) : Bound(high);
+        const Bound after = b_more ? Bound(high) : Bound(low);
+        out.low = side(narrowed.far, false, before, after);
+        out.high = side(narrowed.near, true, after, before);
+        scan_ = whole_scan;
+        return out;
+    }
 
     const KeyRange& range_;
     Better better_;
@@ -43,133 +161,6 @@ class Search {
     std::vector<double> scan_;                  // shares
     std::map<double, PairedComparison> known_;  // by the key's value
 };
-
-const PairedComparison& Search::at(double share) {
-    const double x = range_.at(share);
-    const auto found = known_.find(x);
-    if (found != known_.end()) return found->second;
-    const std::optional<PairedComparison> pairs = difference_(x);
-    if (!pairs) throw Interrupted();
-    return known_.emplace(x, *pairs).first->second;
-}
-
-bool Search::narrow_enough(const Bracket& b, double width) const {
-    if (range_.whole()) return std::abs(range_.at(b.far) - range_.at(b.near)) <= 1;
-    return std::abs(b.far - b.near) <= width;
-}
-
-// Regula falsi with Illinois' halving of the end that stays, and a bisection whenever a third of the bracket
-// was not gained: differences may jump.
-Search::Bracket Search::narrow(Bracket b, const Bound& bound, double width_wanted) {
-    double near = bound(at(b.near));
-    double far = bound(at(b.far));
-    bool bisect = false;
-    for (int step = 0; step < steps_max && !narrow_enough(b, width_wanted); ++step) {
-        const double width = b.far - b.near;
-        double share = b.near + width * near / (near - far);
-        const double margin = std::abs(width) * 0.01;
-        const double low = std::min(b.near, b.far) + margin;
-        const double high = std::max(b.near, b.far) - margin;
-        if (bisect || !std::isfinite(share)) share = b.near + width / 2;
-        share = std::clamp(share, low, high);
-        if (range_.whole() &&
-            (range_.at(share) == range_.at(b.near) || range_.at(share) == range_.at(b.far))) {
-            share = b.near + width / 2;
-        }
-        const double value = bound(at(share));
-        if ((value < 0) == (near < 0) && value != 0) {
-            b.near = share;
-            near = value;
-            far /= 2;
-        } else {
-            b.far = share;
-            far = value;
-            near /= 2;
-        }
-        bisect = std::abs(b.far - b.near) > std::abs(width) * 2 / 3;
-    }
-    return b;
-}
-
-// From `from` on, in the direction of the scan's order, the first place where the interval leaves out zero:
-// with the sign that it has on this side of the crossing, or, beyond another flip, with the other.
-std::optional<double> Search::end_of_open(const Bound& near_side, const Bound& far_side,
-                                          double from) {
-    double near = from;
-    for (const double share : scan_) {
-        if (share == near) continue;
-        for (const Bound* bound : {&near_side, &far_side}) {
-            const bool before = (*bound)(at(near)) < 0;
-            const bool after = (*bound)(at(share)) < 0;
-            // The far side's is left once, at `from`: that is the crossing.
-            if (before == after || (bound == &far_side && near == from)) continue;
-            return range_.at(narrow({near, share}, *bound, interval_tolerance).far);
-        }
-        near = share;
-    }
-    return std::nullopt;
-}
-
-Crossing Search::cross(const Bracket& bracket) {
-    const auto mean = [](const PairedComparison& p) { return p.difference; };
-    const Bracket narrowed = narrow(bracket, mean, crossing_tolerance);
-    Crossing out;
-    out.before = range_.at(narrowed.near);
-    out.x = range_.at(narrowed.far);
-    const bool b_more = mean(at(bracket.near)) > 0;
-    out.below = b_more == (better_ == Better::higher) ? Verdict::second : Verdict::first;
-
-    if (at(narrowed.near).interval.half_width() == 0 &&
-        at(narrowed.far).interval.half_width() == 0) {
-        out.low = out.before;  // no noise
-        out.high = out.x;
-        return out;
-    }
-
-    // The interval's end that is nearer to zero, on either side of the crossing.
-    const auto low = [](const PairedComparison& p) { return p.interval.low; };
-    const auto high = [](const PairedComparison& p) { return p.interval.high; };
-    const std::vector<double> whole_scan = scan_;
-    const auto side = [&](double from, bool upwards, const Bound& near_side,
-                          const Bound& far_side) {
-        scan_ = whole_scan;
-        std::erase_if(scan_, [&](double share) { return upwards ? share <= from : share >= from; });
-        if (!upwards) std::ranges::reverse(scan_);
-        return end_of_open(near_side, far_side, from);
-    };
-    const Bound before = b_more ? Bound(low) : Bound(high);
-    const Bound after = b_more ? Bound(high) : Bound(low);
-    out.low = side(narrowed.far, false, before, after);
-    out.high = side(narrowed.near, true, after, before);
-    scan_ = whole_scan;
-    return out;
-}
-
-BreakevenResult Search::run(std::size_t points) {
-    BreakevenResult out;
-    try {
-        for (std::size_t i = 0; i < points; ++i) {
-            const double share = static_cast<double>(i) / static_cast<double>(points - 1);
-            const double x = range_.at(share);
-            if (!out.scan.empty() && out.scan.back().x == x) continue;
-            out.scan.push_back({x, at(share)});
-            scan_.push_back(share);
-        }
-        std::size_t last = 0;  // where the difference was not exactly zero
-        for (std::size_t i = 1; i < scan_.size(); ++i) {
-            const double before = out.scan[last].pairs.difference;
-            const double after = out.scan[i].pairs.difference;
-            if (after == 0) continue;
-            const double from = scan_[std::exchange(last, i)];
-            if (before == 0 || (before < 0) == (after < 0)) continue;
-            out.crossings.push_back(cross({from, scan_[i]}));
-        }
-    } catch (const Interrupted&) {
-        out.interrupted = true;
-    }
-    out.evaluations = known_.size();
-    return out;
-}
 
 }  // namespace
 

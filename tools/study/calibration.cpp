@@ -135,7 +135,25 @@ class Fit {
         for (const Measured& each : measured) used_.push_back(each.value > 0);
     }
 
-    Calibrated run();
+    Calibrated run() {
+        constexpr std::size_t steps_max = 20;
+        const Rows found = figures_({Perturbations{}});
+        if (found.empty() || found[0].empty()) {
+            throw ScenarioError("the measurements can't be simulated as the catalogue is");
+        }
+        keep_what_is_read();
+        const Point before{std::vector<double>(free_.size(), 0.0), errors_of(found[0])};
+        Point point = before;
+        look(point);
+        while (out_.steps < steps_max && !free_.empty()) {
+            ++out_.steps;
+            const bool moved = step(point);
+            look(point);
+            if (!moved) break;
+        }
+        tell(before, point);
+        return out_;
+    }
 
   private:
     struct Point {
@@ -143,15 +161,200 @@ class Fit {
         std::vector<double> errors;  // by measurement, of its logarithm; empty: it can't be had
     };
 
-    std::vector<double> errors_of(const std::vector<double>& figures) const;
-    double weight(double error, std::size_t row) const;
-    double objective(const Point& point) const;
-    void keep_what_is_read();
-    void look(const Point& point);
-    VectorXd wanted(const Point& point) const;
-    bool step(Point& point);
-    void tell(const Point& before, const Point& point);
-    void tell_measurements(const Point& before, const Point& point, const MatrixXd& covariance);
+    std::vector<double> errors_of(const std::vector<double>& figures) const {
+        std::vector<double> out = logs_of(figures);
+        for (std::size_t i = 0; i < out.size(); ++i) {
+            if (used_[i]) out[i] -= std::log(measured_[i].value);
+        }
+        return out;
+    }
+
+    double weight(double error, std::size_t row) const {
+        if (!used_[row]) return 0;
+        const double spread = measured_[row].spread;
+        return std::min(1.0, huber * spread / std::max(1e-300, std::abs(error))) /
+               (spread * spread);
+    }
+
+    double objective(const Point& point) const {
+        if (point.errors.empty()) return no_bound;
+        double sum = 0;
+        for (std::size_t i = 0; i < point.errors.size(); ++i) {
+            if (!used_[i]) continue;
+            const double off = std::abs(point.errors[i]) / measured_[i].spread;
+            sum += off <= huber ? off * off / 2 : huber * (off - huber / 2);
+        }
+        for (std::size_t i = 0; i < free_.size(); ++i) {
+            const double off = point.logs[i] / free_[i].spread;
+            sum += off * off / 2;
+        }
+        return sum;
+    }
+
+    // Numbers whose whole range moves no measurement by a thousandth of its spread stay as they are.
+    void keep_what_is_read() {
+        constexpr double negligible = 1e-3;
+        const Rows slopes =
+            slopes_at(numbers_, std::vector<double>(numbers_.size(), 0.0), figures_);
+        for (std::size_t i = 0; i < numbers_.size(); ++i) {
+            double most = 0;
+            for (std::size_t row = 0; row < slopes.size(); ++row) {
+                most = std::max(
+                    most, std::abs(slopes[row][i]) * numbers_[i].spread / measured_[row].spread);
+            }
+            if (most < negligible) continue;
+            free_.push_back(numbers_[i]);
+            place_.push_back(i);
+        }
+    }
+
+    void look(const Point& point) {
+        const Rows slopes = slopes_at(free_, point.logs, figures_);
+        slopes_.resize(static_cast<Index>(measured_.size()), static_cast<Index>(free_.size()));
+        for (Index row = 0; row < slopes_.rows(); ++row) {
+            for (Index i = 0; i < slopes_.cols(); ++i) {
+                slopes_(row, i) =
+                    slopes[static_cast<std::size_t>(row)][static_cast<std::size_t>(i)];
+            }
+        }
+    }
+
+    // Where the numbers would go if figures were linear; what would pass its bound goes to it, and the others
+    // then heed that.
+    VectorXd wanted(const Point& point) const {
+        const auto n = static_cast<Index>(free_.size());
+        VectorXd weights(slopes_.rows());
+        VectorXd errors(slopes_.rows());
+        for (Index row = 0; row < slopes_.rows(); ++row) {
+            const auto at = static_cast<std::size_t>(row);
+            errors(row) = point.errors[at];
+            weights(row) = weight(point.errors[at], at);
+        }
+        MatrixXd curvature = slopes_.transpose() * weights.asDiagonal() * slopes_;
+        VectorXd right = -(slopes_.transpose() * weights.cwiseProduct(errors));
+        for (Index i = 0; i < n; ++i) {
+            const FreeNumber& number = free_[static_cast<std::size_t>(i)];
+            const double prior = 1 / (number.spread * number.spread);
+            curvature(i, i) += prior;
+            right(i) -= prior * point.logs[static_cast<std::size_t>(i)];
+        }
+        VectorXd move = curvature.llt().solve(right);
+        for (Index passed = 0; passed < n; ++passed) {
+            Index at = n;
+            for (Index i = 0; i < n && at == n; ++i) {
+                const auto number = static_cast<std::size_t>(i);
+                if (point.logs[number] + move(i) > free_[number].most + 1e-12) at = i;
+            }
+            if (at == n) break;
+            const auto number = static_cast<std::size_t>(at);
+            const double to = free_[number].most - point.logs[number];
+            right -= curvature.col(at) * to;
+            curvature.col(at).setZero();
+            curvature.row(at).setZero();
+            curvature(at, at) = 1;
+            right(at) = to;
+            move = curvature.llt().solve(right);
+        }
+        return move;
+    }
+
+    // Goes as far along what is wanted as makes it better. False: there is no further to go.
+    bool step(Point& point) {
+        constexpr double enough = 3e-3;  // of a prior's spread
+        const VectorXd move = wanted(point);
+        double largest = 0;
+        for (Index i = 0; i < move.size(); ++i) {
+            largest =
+                std::max(largest, std::abs(move(i)) / free_[static_cast<std::size_t>(i)].spread);
+        }
+        if (largest < enough) {
+            out_.converged = true;
+            return false;
+        }
+        std::vector<Point> tried;
+        std::vector<Perturbations> variants;
+        for (const double share : {1.0, 0.5, 0.25, 0.125, 0.03}) {
+            Point& next = tried.emplace_back(point);
+            for (Index i = 0; i < move.size(); ++i) {
+                next.logs[static_cast<std::size_t>(i)] += share * move(i);
+            }
+            variants.push_back(scaled(free_, next.logs));
+        }
+        const Rows found = figures_(variants);
+        const double before = objective(point);
+        Point best = point;
+        for (std::size_t i = 0; i < tried.size(); ++i) {
+            tried[i].errors = errors_of(found[i]);
+            if (objective(tried[i]) < objective(best)) best = tried[i];
+        }
+        const double gained = before - objective(best);
+        point = best;
+        // What is gained no more is the rounding of nanoseconds, or luck.
+        constexpr double worth = 1e-4;
+        if (gained > worth * (1 + before)) return true;
+        out_.converged = true;
+        return false;
+    }
+
+    void tell(const Point& before, const Point& point) {
+        const auto n = static_cast<Index>(free_.size());
+        MatrixXd curvature = MatrixXd::Zero(n, n);
+        for (Index row = 0; row < slopes_.rows(); ++row) {
+            const auto at = static_cast<std::size_t>(row);
+            const VectorXd slope = slopes_.row(row).transpose();
+            curvature += weight(point.errors[at], at) * slope * slope.transpose();
+        }
+        for (Index i = 0; i < n; ++i) {
+            const double spread = free_[static_cast<std::size_t>(i)].spread;
+            curvature(i, i) += 1 / (spread * spread);
+        }
+        const MatrixXd covariance = curvature.llt().solve(MatrixXd::Identity(n, n));
+        tell_measurements(before, point, covariance);
+        const std::size_t all = numbers_.size();
+        out_.covariance.assign(all, std::vector<double>(all, 0.0));
+        for (const FreeNumber& number : numbers_) {
+            out_.covariance[out_.numbers.size()][out_.numbers.size()] =
+                number.spread * number.spread;
+            out_.numbers.push_back({number, 0, number.spread});
+        }
+        out_.slopes.assign(measured_.size(), std::vector<double>(all, 0.0));
+        for (const Measured& each : measured_) out_.spreads.push_back(each.spread);
+        for (Index i = 0; i < n; ++i) {
+            const std::size_t at = place_[static_cast<std::size_t>(i)];
+            FittedNumber& number = out_.numbers[at];
+            number.log = point.logs[static_cast<std::size_t>(i)];
+            number.spread = std::sqrt(covariance(i, i));
+            number.read = true;
+            for (Index j = 0; j < n; ++j) {
+                const std::size_t other = place_[static_cast<std::size_t>(j)];
+                out_.covariance[at][other] = covariance(i, j);
+                const double together =
+                    covariance(i, j) / std::sqrt(covariance(i, i) * covariance(j, j));
+                if (i == j || std::abs(together) <= std::abs(number.correlation)) continue;
+                number.partner = other;
+                number.correlation = together;
+            }
+            for (Index row = 0; row < slopes_.rows(); ++row) {
+                out_.slopes[static_cast<std::size_t>(row)][at] = slopes_(row, i);
+            }
+        }
+    }
+
+    void tell_measurements(const Point& before, const Point& point, const MatrixXd& covariance) {
+        for (std::size_t row = 0; row < measured_.size(); ++row) {
+            FittedMeasurement each;
+            each.used = used_[row];
+            each.before = before.errors[row];
+            each.after = point.errors[row];
+            const VectorXd slope = slopes_.row(static_cast<Index>(row)).transpose();
+            const double known = slope.dot(covariance * slope);
+            const double spread = measured_[row].spread;
+            const double leverage = std::min(1 - 1e-9, known * weight(point.errors[row], row));
+            each.left_out = each.after / (1 - leverage);
+            each.deviation = each.left_out / std::sqrt(spread * spread + known / (1 - leverage));
+            out_.measurements.push_back(each);
+        }
+    }
 
     const std::vector<FreeNumber>& numbers_;
     const std::vector<Measured>& measured_;
@@ -162,216 +365,6 @@ class Fit {
     MatrixXd slopes_;                 // by measurement, then free number
     Calibrated out_;
 };
-
-std::vector<double> Fit::errors_of(const std::vector<double>& figures) const {
-    std::vector<double> out = logs_of(figures);
-    for (std::size_t i = 0; i < out.size(); ++i) {
-        if (used_[i]) out[i] -= std::log(measured_[i].value);
-    }
-    return out;
-}
-
-double Fit::weight(double error, std::size_t row) const {
-    if (!used_[row]) return 0;
-    const double spread = measured_[row].spread;
-    return std::min(1.0, huber * spread / std::max(1e-300, std::abs(error))) / (spread * spread);
-}
-
-double Fit::objective(const Point& point) const {
-    if (point.errors.empty()) return no_bound;
-    double sum = 0;
-    for (std::size_t i = 0; i < point.errors.size(); ++i) {
-        if (!used_[i]) continue;
-        const double off = std::abs(point.errors[i]) / measured_[i].spread;
-        sum += off <= huber ? off * off / 2 : huber * (off - huber / 2);
-    }
-    for (std::size_t i = 0; i < free_.size(); ++i) {
-        const double off = point.logs[i] / free_[i].spread;
-        sum += off * off / 2;
-    }
-    return sum;
-}
-
-// Numbers whose whole range moves no measurement by a thousandth of its spread stay as they are.
-void Fit::keep_what_is_read() {
-    constexpr double negligible = 1e-3;
-    const Rows slopes = slopes_at(numbers_, std::vector<double>(numbers_.size(), 0.0), figures_);
-    for (std::size_t i = 0; i < numbers_.size(); ++i) {
-        double most = 0;
-        for (std::size_t row = 0; row < slopes.size(); ++row) {
-            most = std::max(most,
-                            std::abs(slopes[row][i]) * numbers_[i].spread / measured_[row].spread);
-        }
-        if (most < negligible) continue;
-        free_.push_back(numbers_[i]);
-        place_.push_back(i);
-    }
-}
-
-void Fit::look(const Point& point) {
-    const Rows slopes = slopes_at(free_, point.logs, figures_);
-    slopes_.resize(static_cast<Index>(measured_.size()), static_cast<Index>(free_.size()));
-    for (Index row = 0; row < slopes_.rows(); ++row) {
-        for (Index i = 0; i < slopes_.cols(); ++i) {
-            slopes_(row, i) = slopes[static_cast<std::size_t>(row)][static_cast<std::size_t>(i)];
-        }
-    }
-}
-
-// Where the numbers would go if figures were linear; what would pass its bound goes to it, and the others
-// then heed that.
-VectorXd Fit::wanted(const Point& point) const {
-    const auto n = static_cast<Index>(free_.size());
-    VectorXd weights(slopes_.rows());
-    VectorXd errors(slopes_.rows());
-    for (Index row = 0; row < slopes_.rows(); ++row) {
-        const auto at = static_cast<std::size_t>(row);
-        errors(row) = point.errors[at];
-        weights(row) = weight(point.errors[at], at);
-    }
-    MatrixXd curvature = slopes_.transpose() * weights.asDiagonal() * slopes_;
-    VectorXd right = -(slopes_.transpose() * weights.cwiseProduct(errors));
-    for (Index i = 0; i < n; ++i) {
-        const FreeNumber& number = free_[static_cast<std::size_t>(i)];
-        const double prior = 1 / (number.spread * number.spread);
-        curvature(i, i) += prior;
-        right(i) -= prior * point.logs[static_cast<std::size_t>(i)];
-    }
-    VectorXd move = curvature.llt().solve(right);
-    for (Index passed = 0; passed < n; ++passed) {
-        Index at = n;
-        for (Index i = 0; i < n && at == n; ++i) {
-            const auto number = static_cast<std::size_t>(i);
-            if (point.logs[number] + move(i) > free_[number].most + 1e-12) at = i;
-        }
-        if (at == n) break;
-        const auto number = static_cast<std::size_t>(at);
-        const double to = free_[number].most - point.logs[number];
-        right -= curvature.col(at) * to;
-        curvature.col(at).setZero();
-        curvature.row(at).setZero();
-        curvature(at, at) = 1;
-        right(at) = to;
-        move = curvature.llt().solve(right);
-    }
-    return move;
-}
-
-// Goes as far along what is wanted as makes it better. False: there is no further to go.
-bool Fit::step(Point& point) {
-    constexpr double enough = 3e-3;  // of a prior's spread
-    const VectorXd move = wanted(point);
-    double largest = 0;
-    for (Index i = 0; i < move.size(); ++i) {
-        largest = std::max(largest, std::abs(move(i)) / free_[static_cast<std::size_t>(i)].spread);
-    }
-    if (largest < enough) {
-        out_.converged = true;
-        return false;
-    }
-    std::vector<Point> tried;
-    std::vector<Perturbations> variants;
-    for (const double share : {1.0, 0.5, 0.25, 0.125, 0.03}) {
-        Point& next = tried.emplace_back(point);
-        for (Index i = 0; i < move.size(); ++i) {
-            next.logs[static_cast<std::size_t>(i)] += share * move(i);
-        }
-        variants.push_back(scaled(free_, next.logs));
-    }
-    const Rows found = figures_(variants);
-    const double before = objective(point);
-    Point best = point;
-    for (std::size_t i = 0; i < tried.size(); ++i) {
-        tried[i].errors = errors_of(found[i]);
-        if (objective(tried[i]) < objective(best)) best = tried[i];
-    }
-    const double gained = before - objective(best);
-    point = best;
-    // What is gained no more is the rounding of nanoseconds, or luck.
-    constexpr double worth = 1e-4;
-    if (gained > worth * (1 + before)) return true;
-    out_.converged = true;
-    return false;
-}
-
-void Fit::tell_measurements(const Point& before, const Point& point, const MatrixXd& covariance) {
-    for (std::size_t row = 0; row < measured_.size(); ++row) {
-        FittedMeasurement each;
-        each.used = used_[row];
-        each.before = before.errors[row];
-        each.after = point.errors[row];
-        const VectorXd slope = slopes_.row(static_cast<Index>(row)).transpose();
-        const double known = slope.dot(covariance * slope);
-        const double spread = measured_[row].spread;
-        const double leverage = std::min(1 - 1e-9, known * weight(point.errors[row], row));
-        each.left_out = each.after / (1 - leverage);
-        each.deviation = each.left_out / std::sqrt(spread * spread + known / (1 - leverage));
-        out_.measurements.push_back(each);
-    }
-}
-
-void Fit::tell(const Point& before, const Point& point) {
-    const auto n = static_cast<Index>(free_.size());
-    MatrixXd curvature = MatrixXd::Zero(n, n);
-    for (Index row = 0; row < slopes_.rows(); ++row) {
-        const auto at = static_cast<std::size_t>(row);
-        const VectorXd slope = slopes_.row(row).transpose();
-        curvature += weight(point.errors[at], at) * slope * slope.transpose();
-    }
-    for (Index i = 0; i < n; ++i) {
-        const double spread = free_[static_cast<std::size_t>(i)].spread;
-        curvature(i, i) += 1 / (spread * spread);
-    }
-    const MatrixXd covariance = curvature.llt().solve(MatrixXd::Identity(n, n));
-    tell_measurements(before, point, covariance);
-    const std::size_t all = numbers_.size();
-    out_.covariance.assign(all, std::vector<double>(all, 0.0));
-    for (const FreeNumber& number : numbers_) {
-        out_.covariance[out_.numbers.size()][out_.numbers.size()] = number.spread * number.spread;
-        out_.numbers.push_back({number, 0, number.spread});
-    }
-    out_.slopes.assign(measured_.size(), std::vector<double>(all, 0.0));
-    for (const Measured& each : measured_) out_.spreads.push_back(each.spread);
-    for (Index i = 0; i < n; ++i) {
-        const std::size_t at = place_[static_cast<std::size_t>(i)];
-        FittedNumber& number = out_.numbers[at];
-        number.log = point.logs[static_cast<std::size_t>(i)];
-        number.spread = std::sqrt(covariance(i, i));
-        number.read = true;
-        for (Index j = 0; j < n; ++j) {
-            const std::size_t other = place_[static_cast<std::size_t>(j)];
-            out_.covariance[at][other] = covariance(i, j);
-            const double together =
-                covariance(i, j) / std::sqrt(covariance(i, i) * covariance(j, j));
-            if (i == j || std::abs(together) <= std::abs(number.correlation)) continue;
-            number.partner = other;
-            number.correlation = together;
-        }
-        for (Index row = 0; row < slopes_.rows(); ++row) {
-            out_.slopes[static_cast<std::size_t>(row)][at] = slopes_(row, i);
-        }
-    }
-}
-
-Calibrated Fit::run() {
-    constexpr std::size_t steps_max = 20;
-    const Rows found = figures_({Perturbations{}});
-    if (found.empty() || found[0].empty()) {
-        throw ScenarioError("the measurements can't be simulated as the catalogue is");
-    }
-    keep_what_is_read();
-    const Point before{std::vector<double>(free_.size(), 0.0), errors_of(found[0])};
-    Point point = before;
-    look(point);
-    while (out_.steps < steps_max && !free_.empty()) {
-        ++out_.steps;
-        const bool moved = step(point);
-        look(point);
-        if (!moved) break;
-    }
-    tell(before, point);
-    return out_;
-}
 
 }  // namespace
 

@@ -93,9 +93,57 @@ class Coordinator {
     }
 
   private:
-    void submit();
-    bool array_is_over() const;
-    void harvest();
+    void submit() {
+        for (const std::size_t task : missing_) {
+            if (++tries_[task] > options_.tries_max) {
+                throw ScenarioError(
+                    fmt::format("task {} of the sweep has failed {} times", task,
+                                options_.tries_max),
+                    fmt::format("what it said is in {}/task-{}.log; the same command tries again",
+                                folder_, task));
+            }
+            drop_shard(folder_, task);
+        }
+        const std::string script = folder_ + "/task.sh";
+        write_file(script,
+                   fmt::format("#!/bin/sh\nexec {} sweep --task {} --index "
+                               "\"$SLURM_ARRAY_TASK_ID\" -j \"${{SLURM_CPUS_PER_TASK:-1}}\"\n",
+                               shell_quoted(fs::read_symlink("/proc/self/exe").string()),
+                               shell_quoted(folder_)),
+                   {});
+        const CommandResult sbatch = run_command(fmt::format(
+            "sbatch --parsable --job-name={} --array={} --output={} --open-mode=append --chdir={} "
+            "{} {}",
+            job_name, fmt::join(missing_, ","), shell_quoted(folder_ + "/task-%a.log"),
+            shell_quoted(fs::current_path().string()), options_.sbatch, shell_quoted(script)));
+        if (sbatch.code != 0) {
+            throw ScenarioError(fmt::format("Slurm refuses the sweep's array: {}", sbatch.text),
+                                "--sbatch \"--partition=...\" adds options");
+        }
+        job_ = sbatch.text.substr(0, sbatch.text.find(';'));  // of JOB;CLUSTER
+        write_file(folder_ + "/job", job_, {});
+    }
+
+    // No task of the array waits, runs or ends. A controller that does not answer has said nothing.
+    bool array_is_over() const {
+        const CommandResult queue = run_command("squeue --noheader --format=%i --jobs=" + job_);
+        return queue.code == 0 ? queue.text.empty()
+                               : queue.text.find("Invalid job id") != std::string::npos;
+    }
+
+    void harvest() {
+        for (auto task = missing_.begin(); task != missing_.end();) {
+            if (!shard_is_whole(folder_, *task)) {
+                ++task;
+                continue;
+            }
+            db_.merge(shard_path(folder_, *task));
+            drop_shard(folder_, *task);
+            points_done_ += static_cast<std::int64_t>(manifest_.tasks[*task].size());
+            if (sweep_.progress) sweep_.progress(points_done_);
+            task = missing_.erase(task);
+        }
+    }
 
     const SweepManifest& manifest_;
     const std::string& folder_;
@@ -107,57 +155,6 @@ class Coordinator {
     std::string job_;
     std::int64_t points_done_ = 0;
 };
-
-void Coordinator::submit() {
-    for (const std::size_t task : missing_) {
-        if (++tries_[task] > options_.tries_max) {
-            throw ScenarioError(
-                fmt::format("task {} of the sweep has failed {} times", task, options_.tries_max),
-                fmt::format("what it said is in {}/task-{}.log; the same command tries again",
-                            folder_, task));
-        }
-        drop_shard(folder_, task);
-    }
-    const std::string script = folder_ + "/task.sh";
-    write_file(script,
-               fmt::format("#!/bin/sh\nexec {} sweep --task {} --index \"$SLURM_ARRAY_TASK_ID\" "
-                           "-j \"${{SLURM_CPUS_PER_TASK:-1}}\"\n",
-                           shell_quoted(fs::read_symlink("/proc/self/exe").string()),
-                           shell_quoted(folder_)),
-               {});
-    const CommandResult sbatch = run_command(fmt::format(
-        "sbatch --parsable --job-name={} --array={} --output={} --open-mode=append "
-        "--chdir={} {} {}",
-        job_name, fmt::join(missing_, ","), shell_quoted(folder_ + "/task-%a.log"),
-        shell_quoted(fs::current_path().string()), options_.sbatch, shell_quoted(script)));
-    if (sbatch.code != 0) {
-        throw ScenarioError(fmt::format("Slurm refuses the sweep's array: {}", sbatch.text),
-                            "--sbatch \"--partition=...\" adds options");
-    }
-    job_ = sbatch.text.substr(0, sbatch.text.find(';'));  // of JOB;CLUSTER
-    write_file(folder_ + "/job", job_, {});
-}
-
-// No task of the array waits, runs or ends. A controller that does not answer has said nothing.
-bool Coordinator::array_is_over() const {
-    const CommandResult queue = run_command("squeue --noheader --format=%i --jobs=" + job_);
-    return queue.code == 0 ? queue.text.empty()
-                           : queue.text.find("Invalid job id") != std::string::npos;
-}
-
-void Coordinator::harvest() {
-    for (auto task = missing_.begin(); task != missing_.end();) {
-        if (!shard_is_whole(folder_, *task)) {
-            ++task;
-            continue;
-        }
-        db_.merge(shard_path(folder_, *task));
-        drop_shard(folder_, *task);
-        points_done_ += static_cast<std::int64_t>(manifest_.tasks[*task].size());
-        if (sweep_.progress) sweep_.progress(points_done_);
-        task = missing_.erase(task);
-    }
-}
 
 SweepManifest manifest_of(const std::vector<SweepPoint>& points, const SweepOptions& sweep,
                           const std::string& version, std::int64_t tasks_max) {

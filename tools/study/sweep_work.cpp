@@ -127,7 +127,30 @@ class Sweep {
           windows_(std::make_shared<WindowCache>(WindowObserver{&stopped_})),
           writer_(db) {}
 
-    void work();  // of one thread
+    // What a thread does.
+    void work() {
+        try {
+            Place own;
+            while (const std::optional<Task> task = next_task(own)) {
+                const auto failure = failure_of([&] {
+                    ReplicaResult result = run_replica(task->point->scenario, task->replica, false);
+                    finish_replica(task->point, record_of(std::move(result)));
+                });
+                if (failure) give_up(task->point, *failure);
+            }
+        } catch (const Interrupted&) {
+            stop();
+        } catch (...) {
+            {
+                const std::lock_guard lock(mutex_);
+                if (!failure_) failure_ = std::current_exception();
+            }
+            stop();
+        }
+        const std::lock_guard lock(mutex_);
+        if (--at_work_ == 0) ended_.notify_all();
+    }
+
     // Waits for the threads' end, at most `longest`; true: it has come.
     bool wait(std::chrono::milliseconds longest) {
         std::unique_lock lock(mutex_);
@@ -159,17 +182,181 @@ class Sweep {
         std::string problem;
     };
 
+    // What went wrong with a point, whatever it is: it must not take other points with it. What goes wrong
+    // with the database or the study, and Ctrl-C, pass.
     template <class Work>
-    std::optional<Failure> failure_of(const Work& work);
-    std::optional<Task> next_task(Place& own);
-    std::optional<Task> replica_of(const Place& point);
-    Place open(SweepPoint& point);
-    void finish_replica(const Place& point, StoredReplica record);
-    bool look(OpenPoint& point);
-    bool add(OpenPoint& point, StoredReplica record);
-    void finish_point(OpenPoint& point);
-    void fail(std::int64_t id, const Failure& failure);
-    void give_up(const Place& point, const Failure& failure);
+    std::optional<Failure> failure_of(const Work& work) {
+        try {
+            work();
+        } catch (const Interrupted&) {
+            throw;
+        } catch (const DatabaseError&) {
+            throw;
+        } catch (const UnknownMetric&) {
+            throw;
+        } catch (const ScenarioError& error) {
+            return Failure{"impossible", error.what()};
+        } catch (const std::bad_alloc&) {
+            return Failure{"failed", "out of memory"};
+        } catch (const std::exception& error) {
+            return Failure{"failed", error.what()};
+        }
+        return std::nullopt;
+    }
+
+    // The next replica of the thread's own point; the first of a new point; else somebody else's.
+    std::optional<Task> next_task(Place& own) {
+        std::unique_lock lock(mutex_);
+        while (!stopped_) {
+            if (own) {
+                if (auto task = replica_of(own)) return task;
+                own.reset();
+            }
+            if (next_point_ < points_.size()) {
+                SweepPoint& point = points_[next_point_++];
+                ++opening_;
+                lock.unlock();
+                own = open(point);
+                lock.lock();
+                --opening_;
+                if (own) open_.push_back(own);
+                changed_.notify_all();
+                continue;
+            }
+            for (const Place& other : open_) {
+                if (auto task = replica_of(other)) return task;
+            }
+            if (open_.empty() && opening_ == 0) return std::nullopt;
+            changed_.wait(lock);  // the rule may want more of a point that others are at
+        }
+        return std::nullopt;
+    }
+
+    std::optional<Task> replica_of(const Place& point) {
+        OpenPoint& p = *point;
+        if (p.failed) return std::nullopt;
+        p.next = std::max(p.next, p.tally.replicas());
+        while (p.early.contains(p.next)) ++p.next;
+        if (p.next >= p.wanted) return std::nullopt;
+        return Task{point, p.next++};
+    }
+
+    // Null: nothing is to be simulated.
+    Place open(SweepPoint& from) {
+        Place point;
+        bool enough = false;
+        const auto failure = failure_of([&] {
+            ScenarioChanges changes;
+            changes.settings = std::move(from.settings);
+            changes.windows = windows_;
+            changes.phases = true;
+            point = std::make_shared<OpenPoint>(
+                from.id, from.described,
+                load_scenario(options_.scenario_text, options_.scenario_file, changes));
+            if (!point->scenario.no_path.empty()) return;
+            enough = look(*point);
+            if (from.described) {
+                writer_.read(from.id, [&](StoredReplica record) {
+                    if (!enough) enough = add(*point, std::move(record));
+                });
+            }
+            if (enough) finish_point(*point);
+        });
+        if (failure) {
+            fail(from.id, *failure);
+        } else if (!point->scenario.no_path.empty()) {
+            fail(from.id,
+                 {"stuck", "the job can't take its first step: " + point->scenario.no_path});
+        } else if (!enough) {
+            return point;
+        }
+        return nullptr;
+    }
+
+    void finish_replica(const Place& point, StoredReplica record) {
+        if (!point->described.exchange(true)) {
+            writer_.push([point, first = record](ResultsDb& db) {
+                db.describe_point(point->id, point->scenario, first);
+            });
+        }
+        writer_.push([id = point->id, head = ReplicaHead(record), texts = texts_of(record)](
+                         ResultsDb& db) mutable { db.add(id, head, std::move(texts)); });
+        {
+            const std::lock_guard lock(mutex_);
+            if (point->failed) return;
+            const std::int64_t wanted = point->wanted;
+            const bool enough = add(*point, std::move(record));
+            if (enough || point->wanted > wanted) changed_.notify_all();
+            if (!enough) return;
+            open_.remove(point);
+        }
+        finish_point(*point);
+    }
+
+    // Looks whether the replicas that there are suffice, at the rule's counts; true: they do. Else `wanted`
+    // says how many there should be.
+    bool look(OpenPoint& p) {
+        Summary summary;
+        if (p.wanted > 0 && !options_.rule.metric.empty()) {
+            const MetricTable::Column* column = p.tally.values().find(options_.rule.metric);
+            if (column == nullptr) {
+                std::vector<std::string> names;
+                for (const auto& other : p.tally.values().columns()) names.push_back(other.name);
+                throw UnknownMetric(
+                    fmt::format("sweep.stop.metric: there is no metric '{}'", options_.rule.metric),
+                    did_you_mean(options_.rule.metric, names));
+            }
+            const std::vector<double> values = paired_values(*column);
+            summary = summarise(values, dealt_over(values.size(), p.scenario.draws.size()));
+        }
+        const std::int64_t before =
+            std::exchange(p.wanted, options_.rule.wanted(p.wanted, summary));
+        return p.wanted == before;
+    }
+
+    // Adds up a replica and those that waited for it; true: these suffice.
+    bool add(OpenPoint& p, StoredReplica record) {
+        const std::int64_t index = record.index;
+        p.early.emplace(index, std::move(record));
+        while (!p.early.empty() && p.early.begin()->first == p.tally.replicas()) {
+            p.tally.add(figures_of(p.early.begin()->second));
+            p.early.erase(p.early.begin());
+            if (p.tally.replicas() == p.wanted && look(p)) return true;
+        }
+        return false;
+    }
+
+    void finish_point(OpenPoint& p) {
+        ReplicaSums sums = with_prices(p.tally.take(), p.scenario);
+        std::string problem;
+        for (const LimitReached& limit : p.scenario.limits->all()) problem += limit.what + "\n";
+        const Ending ending = problem.empty() ? sums.worst : Ending::limit;
+        if (sums.worst == Ending::limit) {
+            problem += fmt::format("run.events_max = {} was reached", p.scenario.events_max);
+        }
+        if (ending == Ending::stuck) problem = "some replicas never get their job done";
+        writer_.push([id = p.id, causes = p.scenario.causes, sums = std::move(sums), ending,
+                      problem](ResultsDb& db) {
+            db.finish_point(id, causes, sums, ending_name(ending), problem);
+        });
+        ++done_;
+    }
+
+    void fail(std::int64_t id, const Failure& failure) {
+        writer_.push([=](ResultsDb& db) { db.fail_point(id, failure.status, failure.problem); });
+        ++done_;
+    }
+
+    // Marks an open point as failed; replicas of it that are under way are of no more use.
+    void give_up(const Place& point, const Failure& failure) {
+        {
+            const std::lock_guard lock(mutex_);
+            if (std::exchange(point->failed, true)) return;
+            open_.remove(point);
+            changed_.notify_all();
+        }
+        fail(point->id, failure);
+    }
 
     std::vector<SweepPoint>& points_;
     const SweepOptions& options_;
@@ -187,203 +374,6 @@ class Sweep {
     std::atomic<std::int64_t> done_{0};
     std::exception_ptr failure_;
 };
-
-// What went wrong with a point, whatever it is: it must not take other points with it. What goes wrong with
-// the database or the study, and Ctrl-C, pass.
-template <class Work>
-std::optional<Sweep::Failure> Sweep::failure_of(const Work& work) {
-    try {
-        work();
-    } catch (const Interrupted&) {
-        throw;
-    } catch (const DatabaseError&) {
-        throw;
-    } catch (const UnknownMetric&) {
-        throw;
-    } catch (const ScenarioError& error) {
-        return Failure{"impossible", error.what()};
-    } catch (const std::bad_alloc&) {
-        return Failure{"failed", "out of memory"};
-    } catch (const std::exception& error) {
-        return Failure{"failed", error.what()};
-    }
-    return std::nullopt;
-}
-
-void Sweep::work() {
-    try {
-        Place own;
-        while (const std::optional<Task> task = next_task(own)) {
-            const auto failure = failure_of([&] {
-                ReplicaResult result = run_replica(task->point->scenario, task->replica, false);
-                finish_replica(task->point, record_of(std::move(result)));
-            });
-            if (failure) give_up(task->point, *failure);
-        }
-    } catch (const Interrupted&) {
-        stop();
-    } catch (...) {
-        {
-            const std::lock_guard lock(mutex_);
-            if (!failure_) failure_ = std::current_exception();
-        }
-        stop();
-    }
-    const std::lock_guard lock(mutex_);
-    if (--at_work_ == 0) ended_.notify_all();
-}
-
-// The next replica of the thread's own point; the first of a new point; else somebody else's.
-std::optional<Sweep::Task> Sweep::next_task(Place& own) {
-    std::unique_lock lock(mutex_);
-    while (!stopped_) {
-        if (own) {
-            if (auto task = replica_of(own)) return task;
-            own.reset();
-        }
-        if (next_point_ < points_.size()) {
-            SweepPoint& point = points_[next_point_++];
-            ++opening_;
-            lock.unlock();
-            own = open(point);
-            lock.lock();
-            --opening_;
-            if (own) open_.push_back(own);
-            changed_.notify_all();
-            continue;
-        }
-        for (const Place& other : open_) {
-            if (auto task = replica_of(other)) return task;
-        }
-        if (open_.empty() && opening_ == 0) return std::nullopt;
-        changed_.wait(lock);  // the rule may want more of a point that others are at
-    }
-    return std::nullopt;
-}
-
-std::optional<Sweep::Task> Sweep::replica_of(const Place& point) {
-    OpenPoint& p = *point;
-    if (p.failed) return std::nullopt;
-    p.next = std::max(p.next, p.tally.replicas());
-    while (p.early.contains(p.next)) ++p.next;
-    if (p.next >= p.wanted) return std::nullopt;
-    return Task{point, p.next++};
-}
-
-// Null: nothing is to be simulated.
-Sweep::Place Sweep::open(SweepPoint& from) {
-    Place point;
-    bool enough = false;
-    const auto failure = failure_of([&] {
-        ScenarioChanges changes;
-        changes.settings = std::move(from.settings);
-        changes.windows = windows_;
-        changes.phases = true;
-        point = std::make_shared<OpenPoint>(
-            from.id, from.described,
-            load_scenario(options_.scenario_text, options_.scenario_file, changes));
-        if (!point->scenario.no_path.empty()) return;
-        enough = look(*point);
-        if (from.described) {
-            writer_.read(from.id, [&](StoredReplica record) {
-                if (!enough) enough = add(*point, std::move(record));
-            });
-        }
-        if (enough) finish_point(*point);
-    });
-    if (failure) {
-        fail(from.id, *failure);
-    } else if (!point->scenario.no_path.empty()) {
-        fail(from.id, {"stuck", "the job can't take its first step: " + point->scenario.no_path});
-    } else if (!enough) {
-        return point;
-    }
-    return nullptr;
-}
-
-void Sweep::finish_replica(const Place& point, StoredReplica record) {
-    if (!point->described.exchange(true)) {
-        writer_.push([point, first = record](ResultsDb& db) {
-            db.describe_point(point->id, point->scenario, first);
-        });
-    }
-    writer_.push([id = point->id, head = ReplicaHead(record), texts = texts_of(record)](
-                     ResultsDb& db) mutable { db.add(id, head, std::move(texts)); });
-    {
-        const std::lock_guard lock(mutex_);
-        if (point->failed) return;
-        const std::int64_t wanted = point->wanted;
-        const bool enough = add(*point, std::move(record));
-        if (enough || point->wanted > wanted) changed_.notify_all();
-        if (!enough) return;
-        open_.remove(point);
-    }
-    finish_point(*point);
-}
-
-// Looks whether the replicas that there are suffice, at the rule's counts; true: they do. Else `wanted`
-// says how many there should be.
-bool Sweep::look(OpenPoint& p) {
-    Summary summary;
-    if (p.wanted > 0 && !options_.rule.metric.empty()) {
-        const MetricTable::Column* column = p.tally.values().find(options_.rule.metric);
-        if (column == nullptr) {
-            std::vector<std::string> names;
-            for (const auto& other : p.tally.values().columns()) names.push_back(other.name);
-            throw UnknownMetric(
-                fmt::format("sweep.stop.metric: there is no metric '{}'", options_.rule.metric),
-                did_you_mean(options_.rule.metric, names));
-        }
-        const std::vector<double> values = paired_values(*column);
-        summary = summarise(values, dealt_over(values.size(), p.scenario.draws.size()));
-    }
-    const std::int64_t before = std::exchange(p.wanted, options_.rule.wanted(p.wanted, summary));
-    return p.wanted == before;
-}
-
-// Adds up a replica and those that waited for it; true: these suffice.
-bool Sweep::add(OpenPoint& p, StoredReplica record) {
-    const std::int64_t index = record.index;
-    p.early.emplace(index, std::move(record));
-    while (!p.early.empty() && p.early.begin()->first == p.tally.replicas()) {
-        p.tally.add(figures_of(p.early.begin()->second));
-        p.early.erase(p.early.begin());
-        if (p.tally.replicas() == p.wanted && look(p)) return true;
-    }
-    return false;
-}
-
-void Sweep::finish_point(OpenPoint& p) {
-    ReplicaSums sums = with_prices(p.tally.take(), p.scenario);
-    std::string problem;
-    for (const LimitReached& limit : p.scenario.limits->all()) problem += limit.what + "\n";
-    const Ending ending = problem.empty() ? sums.worst : Ending::limit;
-    if (sums.worst == Ending::limit) {
-        problem += fmt::format("run.events_max = {} was reached", p.scenario.events_max);
-    }
-    if (ending == Ending::stuck) problem = "some replicas never get their job done";
-    writer_.push([id = p.id, causes = p.scenario.causes, sums = std::move(sums), ending,
-                  problem](ResultsDb& db) {
-        db.finish_point(id, causes, sums, ending_name(ending), problem);
-    });
-    ++done_;
-}
-
-void Sweep::fail(std::int64_t id, const Failure& failure) {
-    writer_.push([=](ResultsDb& db) { db.fail_point(id, failure.status, failure.problem); });
-    ++done_;
-}
-
-// Marks an open point as failed; replicas of it that are under way are of no more use.
-void Sweep::give_up(const Place& point, const Failure& failure) {
-    {
-        const std::lock_guard lock(mutex_);
-        if (std::exchange(point->failed, true)) return;
-        open_.remove(point);
-        changed_.notify_all();
-    }
-    fail(point->id, failure);
-}
 
 }  // namespace
 

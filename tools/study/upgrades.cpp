@@ -45,14 +45,146 @@ class Candidates {
                 {fmt::format("{}={}", key, names[i])});
         }
     }
-    void add_routing();
-    void add_plans();
-    void add_nodes();
-    void add_nic();
-    void add_network();
-    void add_spares();
-    void add_storage();
-    void add_checkpoints();
+
+    // Where the network is modelled: each other way to choose paths, and more of them.
+    void add_routing() {
+        if (s_.fidelity == Fidelity::analytic) return;
+        const RoutingSpec& now = s_.networks[0].routing;
+        add_others(routing_names, now.policy, "{} routing instead of {}", "fabric.compute.routing");
+        constexpr std::int64_t more = 4;
+        constexpr std::int64_t enough = 32;
+        if (now.queue_pairs >= enough) return;
+        add(fmt::format("{} queue pairs a connection instead of {}", now.queue_pairs * more,
+                        now.queue_pairs),
+            {fmt::format("fabric.compute.queue_pairs={}", now.queue_pairs * more)});
+    }
+
+    // The same GPUs, batch and split: in another order, in other microbatches, more or less computed again.
+    void add_plans() {
+        if (s_.model.name.empty() || s_.trace) return;
+        const ParallelPlan& plan = s_.plan;
+        add_others(rank_order_names, plan.order, "ranks in the order {}", "job.parallel.order");
+        std::vector<std::int64_t> sizes = {2 * plan.microbatch};
+        if (plan.microbatch % 2 == 0) sizes.push_back(plan.microbatch / 2);
+        for (const std::int64_t size : sizes) {
+            add(fmt::format("microbatches of {} instead of {}", size, plan.microbatch),
+                {fmt::format("job.parallel.microbatch={}", size)});
+        }
+        add_others(recompute_names, plan.recompute, "recomputation: {} instead of {}",
+                   "job.parallel.recompute");
+    }
+
+    // Nodes of as many GPUs: the plan stays.
+    void add_nodes() {
+        // A step that was measured is measured on these.
+        if (s_.model.name.empty() || s_.trace) return;
+        for (const std::string& name : catalogue_.all_names("node")) {
+            if (name == s_.node.name || !catalogue_.has("node", name, "gpu")) continue;
+            const Node node = read_node(catalogue_, name);
+            const bool faster =
+                node.gpu.bf16_dense.per_second > s_.node.gpu.bf16_dense.per_second ||
+                node.gpu.hbm_bandwidth > s_.node.gpu.hbm_bandwidth;
+            if (node.gpus != s_.node.gpus || !faster) continue;
+            add(fmt::format("{} nodes ({})", name, node.gpu.name), {"cluster.node=" + name});
+        }
+    }
+
+    // The slowest NIC of the same transport that is faster than the scenario's.
+    void add_nic() {
+        std::string best;
+        Bandwidth rate;
+        for (const std::string& name : catalogue_.all_names("nic")) {
+            if (!catalogue_.has("nic", name, "bandwidth") ||
+                !catalogue_.has("nic", name, "transport")) {
+                continue;
+            }
+            if (catalogue_.text("nic", name, "transport") != s_.node.transport) continue;
+            const Bandwidth bandwidth = catalogue_.bandwidth("nic", name, "bandwidth");
+            if (bandwidth <= s_.node.nic_line_rate) continue;
+            if (!best.empty() && bandwidth >= rate) continue;
+            best = name;
+            rate = bandwidth;
+        }
+        if (best.empty()) return;
+        add(fmt::format("NICs as fast as {} ({})", best, line_rate_text(rate)),
+            {fmt::format("override.nic.{}.bandwidth={} bit/s", s_.node.nic,
+                         rate.bits_per_second())});
+    }
+
+    void add_network() {
+        if (s_.fidelity == Fidelity::analytic) return;  // an ideal network already
+        if (s_.networks[0].spec.oversubscription > 1) {
+            add(fmt::format("no oversubscription, instead of {:.3g}",
+                            s_.networks[0].spec.oversubscription),
+                {"fabric.compute.oversubscription=1"});
+        }
+        for (const char* kind : {"infiniband", "roce"}) {
+            if (to_text(s_.networks[0].kind) == kind) continue;
+            // Switches that the scenario names are of its own kind.
+            const bool infiniband = std::string_view(kind) == "infiniband";
+            const std::string model =
+                fitting_switch(catalogue_, infiniband, s_.networks[0].spec.nic_bandwidth);
+            std::vector<std::string> settings = {fmt::format("fabric.compute.kind={}", kind)};
+            if (model.empty()) continue;
+            for (const char* tier : {"leaf", "spine", "core"}) {
+                settings.push_back(fmt::format("fabric.compute.{}={}", tier, model));
+            }
+            if (s_.networks[0].sharp) settings.emplace_back("fabric.compute.sharp=false");
+            add(fmt::format("{} as the compute network ({} switches)", kind, model),
+                std::move(settings));
+        }
+    }
+
+    // One in a hundred of the job's nodes more, and as many fewer.
+    void add_spares() {
+        if (s_.causes.empty()) return;
+        const std::int64_t step = std::max<std::int64_t>(1, (s_.job.nodes + 99) / 100);
+        const std::int64_t spares = s_.nodes.nodes - s_.job.nodes;
+        const auto nodes = [&](std::int64_t count) {
+            add(fmt::format("{} spare node{} instead of {}", count, count == 1 ? "" : "s", spares),
+                {fmt::format("cluster.nodes={}", s_.job.nodes + count),
+                 fmt::format("job.nodes={}", s_.job.nodes)});
+        };
+        nodes(spares + step);
+        if (spares > 0) nodes(std::max<std::int64_t>(0, spares - step));
+    }
+
+    void add_storage() {
+        const bool used = s_.data || s_.job.checkpoint.mode != CheckpointMode::none;
+        if (!used) return;
+        const std::int64_t servers = s_.stores[0].system->protection().servers;
+        if (servers > 0) {
+            add(fmt::format("{} storage servers instead of {}", 2 * servers, servers),
+                {fmt::format("storage.servers={}", 2 * servers)});
+        }
+        if (s_.stores[0].name == "generic") return;  // nobody knows what it would cost or do
+        for (const StorageKind& kind : storage_kinds()) {
+            // Those without keys of their own are somebody's whole installation, known by its limits alone.
+            if (kind.place != StorePlace::servers || kind.section == nullptr ||
+                kind.name == s_.stores[0].name) {
+                continue;
+            }
+            const std::int64_t count = std::max<std::int64_t>(servers, kind.servers);
+            add(fmt::format("{} {} servers as the store", count, kind.name),
+                {fmt::format("storage.system={}", kind.name),
+                 fmt::format("storage.servers={}", count)});
+        }
+    }
+
+    void add_checkpoints() {
+        const CheckpointSpec& c = s_.job.checkpoint;
+        if (c.mode == CheckpointMode::none) return;
+        const Duration interval =
+            c.interval_steps > 0 ? s_.job.step.duration() * c.interval_steps : c.interval_wall;
+        for (const double factor : {0.5, 2.0}) {
+            const Duration other = from_seconds(seconds(interval) * factor);
+            add(fmt::format("a checkpoint every {}", to_text(other)),
+                {fmt::format("job.checkpoint.interval={} ns", other.count())});
+        }
+        const bool sync = c.mode == CheckpointMode::sync;
+        add(sync ? "asynchronous checkpoints" : "synchronous checkpoints",
+            {sync ? "job.checkpoint.mode=async" : "job.checkpoint.mode=sync"});
+    }
 
     const Scenario& s_;
     StandaloneCatalogue standalone_;
@@ -60,144 +192,6 @@ class Candidates {
     bool free_ = false;
     std::vector<Upgrade> out_;
 };
-
-// Where the network is modelled: each other way to choose paths, and more of them.
-void Candidates::add_routing() {
-    if (s_.fidelity == Fidelity::analytic) return;
-    const RoutingSpec& now = s_.networks[0].routing;
-    add_others(routing_names, now.policy, "{} routing instead of {}", "fabric.compute.routing");
-    constexpr std::int64_t more = 4;
-    constexpr std::int64_t enough = 32;
-    if (now.queue_pairs >= enough) return;
-    add(fmt::format("{} queue pairs a connection instead of {}", now.queue_pairs * more,
-                    now.queue_pairs),
-        {fmt::format("fabric.compute.queue_pairs={}", now.queue_pairs * more)});
-}
-
-// The same GPUs, batch and split: in another order, in other microbatches, with more or less computed again.
-void Candidates::add_plans() {
-    if (s_.model.name.empty() || s_.trace) return;
-    const ParallelPlan& plan = s_.plan;
-    add_others(rank_order_names, plan.order, "ranks in the order {}", "job.parallel.order");
-    std::vector<std::int64_t> sizes = {2 * plan.microbatch};
-    if (plan.microbatch % 2 == 0) sizes.push_back(plan.microbatch / 2);
-    for (const std::int64_t size : sizes) {
-        add(fmt::format("microbatches of {} instead of {}", size, plan.microbatch),
-            {fmt::format("job.parallel.microbatch={}", size)});
-    }
-    add_others(recompute_names, plan.recompute, "recomputation: {} instead of {}",
-               "job.parallel.recompute");
-}
-
-// Nodes of as many GPUs: the plan stays.
-void Candidates::add_nodes() {
-    // A step that was measured is measured on these.
-    if (s_.model.name.empty() || s_.trace) return;
-    for (const std::string& name : catalogue_.all_names("node")) {
-        if (name == s_.node.name || !catalogue_.has("node", name, "gpu")) continue;
-        const Node node = read_node(catalogue_, name);
-        const bool faster = node.gpu.bf16_dense.per_second > s_.node.gpu.bf16_dense.per_second ||
-                            node.gpu.hbm_bandwidth > s_.node.gpu.hbm_bandwidth;
-        if (node.gpus != s_.node.gpus || !faster) continue;
-        add(fmt::format("{} nodes ({})", name, node.gpu.name), {"cluster.node=" + name});
-    }
-}
-
-// The slowest NIC of the same transport that is faster than the scenario's.
-void Candidates::add_nic() {
-    std::string best;
-    Bandwidth rate;
-    for (const std::string& name : catalogue_.all_names("nic")) {
-        if (!catalogue_.has("nic", name, "bandwidth") ||
-            !catalogue_.has("nic", name, "transport")) {
-            continue;
-        }
-        if (catalogue_.text("nic", name, "transport") != s_.node.transport) continue;
-        const Bandwidth bandwidth = catalogue_.bandwidth("nic", name, "bandwidth");
-        if (bandwidth <= s_.node.nic_line_rate) continue;
-        if (!best.empty() && bandwidth >= rate) continue;
-        best = name;
-        rate = bandwidth;
-    }
-    if (best.empty()) return;
-    add(fmt::format("NICs as fast as {} ({})", best, line_rate_text(rate)),
-        {fmt::format("override.nic.{}.bandwidth={} bit/s", s_.node.nic, rate.bits_per_second())});
-}
-
-void Candidates::add_network() {
-    if (s_.fidelity == Fidelity::analytic) return;  // an ideal network already
-    if (s_.networks[0].spec.oversubscription > 1) {
-        add(fmt::format("no oversubscription, instead of {:.3g}",
-                        s_.networks[0].spec.oversubscription),
-            {"fabric.compute.oversubscription=1"});
-    }
-    for (const char* kind : {"infiniband", "roce"}) {
-        if (to_text(s_.networks[0].kind) == kind) continue;
-        // Switches that the scenario names are of its own kind.
-        const bool infiniband = std::string_view(kind) == "infiniband";
-        const std::string model =
-            fitting_switch(catalogue_, infiniband, s_.networks[0].spec.nic_bandwidth);
-        std::vector<std::string> settings = {fmt::format("fabric.compute.kind={}", kind)};
-        if (model.empty()) continue;
-        for (const char* tier : {"leaf", "spine", "core"}) {
-            settings.push_back(fmt::format("fabric.compute.{}={}", tier, model));
-        }
-        if (s_.networks[0].sharp) settings.emplace_back("fabric.compute.sharp=false");
-        add(fmt::format("{} as the compute network ({} switches)", kind, model),
-            std::move(settings));
-    }
-}
-
-// One in a hundred of the job's nodes more, and as many fewer.
-void Candidates::add_spares() {
-    if (s_.causes.empty()) return;
-    const std::int64_t step = std::max<std::int64_t>(1, (s_.job.nodes + 99) / 100);
-    const std::int64_t spares = s_.nodes.nodes - s_.job.nodes;
-    const auto nodes = [&](std::int64_t count) {
-        add(fmt::format("{} spare node{} instead of {}", count, count == 1 ? "" : "s", spares),
-            {fmt::format("cluster.nodes={}", s_.job.nodes + count),
-             fmt::format("job.nodes={}", s_.job.nodes)});
-    };
-    nodes(spares + step);
-    if (spares > 0) nodes(std::max<std::int64_t>(0, spares - step));
-}
-
-void Candidates::add_storage() {
-    const bool used = s_.data || s_.job.checkpoint.mode != CheckpointMode::none;
-    if (!used) return;
-    const std::int64_t servers = s_.stores[0].system->protection().servers;
-    if (servers > 0) {
-        add(fmt::format("{} storage servers instead of {}", 2 * servers, servers),
-            {fmt::format("storage.servers={}", 2 * servers)});
-    }
-    if (s_.stores[0].name == "generic") return;  // nobody knows what it would cost or do
-    for (const StorageKind& kind : storage_kinds()) {
-        // Those without keys of their own are somebody's whole installation, known by its limits alone.
-        if (kind.place != StorePlace::servers || kind.section == nullptr ||
-            kind.name == s_.stores[0].name) {
-            continue;
-        }
-        const std::int64_t count = std::max<std::int64_t>(servers, kind.servers);
-        add(fmt::format("{} {} servers as the store", count, kind.name),
-            {fmt::format("storage.system={}", kind.name),
-             fmt::format("storage.servers={}", count)});
-    }
-}
-
-void Candidates::add_checkpoints() {
-    const CheckpointSpec& c = s_.job.checkpoint;
-    if (c.mode == CheckpointMode::none) return;
-    const Duration interval =
-        c.interval_steps > 0 ? s_.job.step.duration() * c.interval_steps : c.interval_wall;
-    for (const double factor : {0.5, 2.0}) {
-        const Duration other = from_seconds(seconds(interval) * factor);
-        add(fmt::format("a checkpoint every {}", to_text(other)),
-            {fmt::format("job.checkpoint.interval={} ns", other.count())});
-    }
-    const bool sync = c.mode == CheckpointMode::sync;
-    add(sync ? "asynchronous checkpoints" : "synchronous checkpoints",
-        {sync ? "job.checkpoint.mode=async" : "job.checkpoint.mode=sync"});
-}
 
 std::vector<double> speeds(const Trial& trial) {
     std::vector<double> out;
