@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "tools/cli/cmd.h"
@@ -13,6 +12,7 @@
 #include "tools/cli/terminal.h"
 #include "tools/cli/verdict_table.h"
 #include "tools/program/json_text.h"
+#include "tools/program/lists.h"
 #include "tools/study/breakeven.h"
 #include "tools/study/deciding_metric.h"
 
@@ -58,9 +58,8 @@ void read_designs(const po::variables_map& values, const std::vector<std::string
         throw ScenarioError("breakeven compares two designs, found one",
                             "name a second file, or make it of the first with --set KEY=VALUE");
     }
-    std::erase_if(a.changes.settings, [&](const std::string& setting) {
-        return std::ranges::find(settings, setting) != settings.end();
-    });
+    std::erase_if(a.changes.settings,
+                  [&](const std::string& setting) { return contains(settings, setting); });
 }
 
 // A --set of the key itself would be lost where the key gets the range's values.
@@ -152,9 +151,7 @@ Scenario load_at(const BreakevenArguments& args, const Design& design, double x)
 // Whatever is chosen decides at both ends of the range.
 void choose_metric(BreakevenArguments& args, const std::vector<Scenario>& designs) {
     if (args.metric.empty()) {
-        std::vector<WorkBasis> all;
-        for (const Scenario& design : designs) all.push_back(work_of(design));
-        const DecidingMetric by = deciding_metric(all);
+        const DecidingMetric by = deciding_metric(mapped(designs, work_of));
         args.metric = by.metric;
         args.why = by.why;
     }
@@ -259,27 +256,23 @@ VerdictEstimates estimates_at(const BreakevenArguments& args, const DifferenceAt
 
 void print_json(const BreakevenArguments& args, const BreakevenResult& r,
                 const std::optional<AtEnds>& estimates) {
-    Json scan = Json::array();
-    for (const DifferenceAt& d : r.scan) {
-        scan.push_back({{"value", args.range.value(d.x)},
-                        {"a", json_number(d.pairs.mean_a)},
-                        {"b", json_number(d.pairs.mean_b)},
-                        {"difference", json_number(d.pairs.difference)},
-                        {"ci95", ends_json(d.pairs.interval)},
-                        {"verdict", verdict_name(d.pairs.verdict)}});
-    }
+    const Json scan = json_array(r.scan, [&](const DifferenceAt& d) -> Json {
+        return {
+            {"value", args.range.value(d.x)},      {"a", json_number(d.pairs.mean_a)},
+            {"b", json_number(d.pairs.mean_b)},    {"difference", json_number(d.pairs.difference)},
+            {"ci95", ends_json(d.pairs.interval)}, {"verdict", verdict_name(d.pairs.verdict)}};
+    });
     const auto text = [&](const std::optional<double>& x) {
         return x ? Json(args.range.value(*x)) : Json(nullptr);
     };
-    Json crossings = Json::array();
-    for (const Crossing& c : r.crossings) {
-        crossings.push_back({{"value", args.range.value(c.x)},
-                             {"number", c.x},
-                             {"before", c.before},
-                             {"ci95", {text(c.low), text(c.high)}},
-                             {"ci95_numbers", {json_number(c.low), json_number(c.high)}},
-                             {"better_below", verdict_name(c.below)}});
-    }
+    const Json crossings = json_array(r.crossings, [&](const Crossing& c) -> Json {
+        return {{"value", args.range.value(c.x)},
+                {"number", c.x},
+                {"before", c.before},
+                {"ci95", {text(c.low), text(c.high)}},
+                {"ci95_numbers", {json_number(c.low), json_number(c.high)}},
+                {"better_below", verdict_name(c.below)}};
+    });
     Json out = {{"key", args.range.key()},      {"a", args.a.trials.file},
                 {"b", args.b.trials.file},      {"metric", args.metric},
                 {"version", version()},         {"flips", !r.crossings.empty()},

@@ -14,6 +14,7 @@
 #include "tools/cli/study_arguments.h"
 #include "tools/cli/terminal.h"
 #include "tools/program/json_text.h"
+#include "tools/program/lists.h"
 #include "tools/program/output_file.h"
 #include "tools/study/deciding_metric.h"
 #include "tools/verify/measurements.h"
@@ -151,8 +152,7 @@ class Calibration {
     }
 
     void fit() {
-        std::vector<Measured> measured;
-        for (const Measurement& row : measurements_.rows()) measured.push_back(row.measured);
+        const std::vector<Measured> measured = mapped(measurements_.rows(), &Measurement::measured);
         Progress line("passes");
         std::int64_t done = 0;
         // Two looks at each number, then some more at those that matter.
@@ -173,10 +173,9 @@ class Calibration {
 
     void ask(const std::string& metric) {
         metric_ = find_metric(scenario_, metric);
-        std::vector<double> logs;
-        for (const FittedNumber& number : found_.numbers) {
-            logs.push_back(found_new(number) ? number.log : 0);
-        }
+        const std::vector<double> logs = mapped(found_.numbers, [](const FittedNumber& number) {
+            return found_new(number) ? number.log : 0;
+        });
         for (const std::vector<double>& answer : answers({{}, scaled(numbers_, logs)})) {
             answers_.push_back(answer.empty() ? std::nan("") : answer[0]);
         }
@@ -191,8 +190,7 @@ class Calibration {
     }
 
     std::string overlay() const {
-        std::vector<std::string> files;
-        for (const TableFiles& table : args_.tables) files.push_back(table.csv);
+        const std::vector<std::string> files = mapped(args_.tables, &TableFiles::csv);
         return calibration_overlay(found_, estimates_, args_.scenario, scenario_.own_entries.get(),
                                    files);
     }

@@ -11,6 +11,7 @@
 #include "tools/cli/study_arguments.h"
 #include "tools/cli/terminal.h"
 #include "tools/cli/terminal_observer.h"
+#include "tools/program/lists.h"
 #include "tools/results/saved_run.h"
 #include "tools/study/arms.h"
 #include "tools/study/deciding_metric.h"
@@ -137,7 +138,7 @@ void share_replicas(std::vector<ComparedArm>& arms) {
 
 bool run_arms(std::vector<ComparedArm>& arms, unsigned threads, SavedRun& saved) {
     const std::int64_t replicas = arms[0].scenario.replicas;
-    const auto total = static_cast<std::int64_t>(arms.size()) * replicas;
+    const auto total = std::ssize(arms) * replicas;
     Progress progress("replicas");
     std::int64_t before = 0;
     for (std::size_t i = 0; i < arms.size(); ++i) {
@@ -170,14 +171,11 @@ bool run_arms(std::vector<ComparedArm>& arms, unsigned threads, SavedRun& saved)
 void check_metric(const std::vector<ComparedArm>& arms, const std::string& wanted) {
     std::vector<std::string> names;
     for (const ComparedArm& arm : arms) {
-        std::vector<std::string> own;
-        for (const Metric& m : run_replica(arm.scenario, 0, false).metrics) own.push_back(m.name);
+        const std::vector<std::string> own = names_of(run_replica(arm.scenario, 0, false).metrics);
         if (&arm == &arms[0]) names = own;
-        std::erase_if(names, [&](const std::string& name) {
-            return std::ranges::find(own, name) == own.end();
-        });
+        std::erase_if(names, [&](const std::string& name) { return !contains(own, name); });
     }
-    if (std::ranges::find(names, wanted) == names.end()) {
+    if (!contains(names, wanted)) {
         const std::string near = did_you_mean(wanted, names);
         throw ScenarioError(
             fmt::format("--metric: there is no metric '{}' that all designs have", wanted),
@@ -188,8 +186,7 @@ void check_metric(const std::vector<ComparedArm>& arms, const std::string& wante
 DecidingMetric chosen_metric(const std::vector<ComparedArm>& arms, const CompareArguments& args) {
     DecidingMetric out{args.metric, better_of(args.metric), ""};
     if (args.metric.empty()) {
-        std::vector<WorkBasis> designs;
-        for (const ComparedArm& arm : arms) designs.push_back(work_of(arm.scenario));
+        const auto designs = mapped(arms, [](const auto& arm) { return work_of(arm.scenario); });
         out = deciding_metric(designs);
         if (differ_in_money_alone(arms)) {
             out = deciding_cost(designs);
@@ -249,7 +246,7 @@ SavedRun saved_run(const Comparison& c, const std::string& path) {
                         .title = c.arms[0].scenario.title,
                         .version = result_version(),
                         .seed = c.arms[0].scenario.seed,
-                        .points_wanted = static_cast<std::int64_t>(c.arms.size()),
+                        .points_wanted = std::ssize(c.arms),
                         .replicas_wanted = c.arms[0].scenario.replicas,
                         .study = {}});
     for (const ComparedArm& arm : c.arms) {

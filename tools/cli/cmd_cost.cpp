@@ -16,6 +16,7 @@
 #include "tools/cli/terminal_observer.h"
 #include "tools/cli/verdict_table.h"
 #include "tools/program/json_text.h"
+#include "tools/program/lists.h"
 #include "tools/study/arms.h"
 #include "tools/study/deciding_metric.h"
 #include "tools/study/trials.h"
@@ -104,9 +105,7 @@ void add_lines(Table& table, const CostPlan& plan, const std::vector<CostLine>& 
 }
 
 std::vector<double> quantities_of(const std::vector<CostLine>& lines) {
-    std::vector<double> out;
-    for (const CostLine& line : lines) out.push_back(line.quantity);
-    return out;
+    return mapped(lines, &CostLine::quantity);
 }
 
 // The cost of a year: the campaign as it was, and idle for the rest.
@@ -186,8 +185,7 @@ Json costed_json(const Costed& c) {
 
 // What decides between designs.
 const CostMetric& deciding_figure(const std::vector<Costed>& arms) {
-    std::vector<WorkBasis> designs;
-    for (const Costed& arm : arms) designs.push_back(work_of(arm.scenario));
+    const auto designs = mapped(arms, [](const auto& arm) { return work_of(arm.scenario); });
     return *cost_metric(deciding_cost(designs).metric);
 }
 
@@ -218,8 +216,7 @@ Estimated try_estimates(const std::string& path, const std::vector<Costed>& arms
     Progress progress("estimates");
     const TrialOptions like = trial_options(threads, progress);
     if (arms.size() == 1) return {answer_estimates(like, judged(arms[0]), metric), "", ""};
-    std::vector<const Costed*> order;
-    for (const Costed& arm : arms) order.push_back(&arm);
+    std::vector<const Costed*> order = mapped(arms, [](const Costed& arm) { return &arm; });
     std::ranges::stable_sort(order, [&](const Costed* a, const Costed* b) {
         return figure.of(a->study.typical) < figure.of(b->study.typical);
     });

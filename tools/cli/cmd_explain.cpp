@@ -53,14 +53,13 @@ Json json_of(const UpgradeTable& table) {
 void print_json(const Scenario& s, const Attribution& a,
                 const std::optional<UpgradeTable>& upgrades,
                 const std::optional<VerdictEstimates>& estimates) {
-    Json causes = Json::array();
-    for (const CauseOfLoss& c : a.causes) {
-        causes.push_back({{"name", loss_cause_name(c.cause)},
-                          {"share", json_of(c.share)},
-                          {"sampling_error", json_number(c.sampling_error)},
-                          {"alone", json_of(c.alone)},
-                          {"last", json_of(c.last)}});
-    }
+    const Json causes = json_array(a.causes, [](const CauseOfLoss& c) -> Json {
+        return {{"name", loss_cause_name(c.cause)},
+                {"share", json_of(c.share)},
+                {"sampling_error", json_number(c.sampling_error)},
+                {"alone", json_of(c.alone)},
+                {"last", json_of(c.last)}};
+    });
     Json residue = Json::object();
     for (std::size_t i = 1; i < a.residue.size(); ++i) {
         if (a.residue[i] == 0) continue;

@@ -12,6 +12,7 @@
 #include "tools/cli/terminal.h"
 #include "tools/language/nodes_file.h"
 #include "tools/program/json_text.h"
+#include "tools/program/lists.h"
 
 namespace railyard {
 
@@ -103,7 +104,7 @@ StreamRules rules_of(const po::variables_map& values) {
 void warn_of_idle_options(const po::variables_map& values, const StreamRules& rules) {
     const auto warn = [&](std::initializer_list<const char*> options,
                           std::initializer_list<std::string_view> users) {
-        if (std::ranges::find(users, rules.policy) != users.end()) return;
+        if (contains(users, rules.policy)) return;
         for (const char* option : options) {
             if (values[option].defaulted()) continue;
             fmt::print(stderr, "railyard: warning: --{} has no effect with --policy {}\n", option,
@@ -273,10 +274,9 @@ void print_json(const std::string& path, const ScheduledTrace& run, const Stream
         cluster.update(statistics_json(each[i], knows_nodes));
         clusters.push_back(cluster);
     }
-    Json refused = Json::array();
-    for (const RefusedJob& r : run.schedule.refused) {
-        refused.push_back({{"job", run.trace.ids[r.job]}, {"reason", r.reason}});
-    }
+    const Json refused = json_array(run.schedule.refused, [&](const RefusedJob& r) -> Json {
+        return {{"job", run.trace.ids[r.job]}, {"reason", r.reason}};
+    });
     const JobTrace& t = run.trace;
     const Json out = {{"trace", path},
                       {"version", version()},
@@ -310,17 +310,15 @@ void add_trace_options(CommandLine& line) {
     line.positional("trace", 1);
     line.add()("nodes", a_count(), "Nodes, all behind one queue");
     line.add()("gpus-per-node", a_count(), "GPUs of each");
-    line.add()(
-        "nodes-file", a_text(),
-        "Virtual clusters, each with a queue of its own: a CSV with columns vc, nodes and, "
-        "unless --gpus-per-node says it, gpus_per_node. A job's is named by its vc or partition, "
-        "or by its user in a trace without these");
+    line.add()("nodes-file", a_text(),
+               "Virtual clusters, each with a queue of its own: a CSV with columns vc, nodes and, "
+               "unless --gpus-per-node says it, gpus_per_node. A job's is named by its vc or "
+               "partition, or by its user in a trace without these");
     line.add()("policy", a_text("fifo"), "Who starts next");
     line.add()("placement", a_text("pool"), "On which GPUs");
-    line.add()(
-        "estimate", a_text("exact"),
-        "What sjf, easy and backfill take for a duration: exact, or the time limit that the job "
-        "asked for");
+    line.add()("estimate", a_text("exact"),
+               "What sjf, easy and backfill take for a duration: exact, or the time limit that the "
+               "job asked for");
     line.add()(
         "max-submit", a_count(),
         "Refuse jobs while so many run and wait in their virtual cluster (Slurm's MaxSubmitJobs)");

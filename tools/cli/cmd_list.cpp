@@ -10,6 +10,7 @@
 #include "tools/cli/terminal.h"
 #include "tools/language/schema.h"
 #include "tools/language/settings_diff.h"
+#include "tools/program/lists.h"
 #include "tools/study/design_question.h"
 #include "tools/study/study.h"
 #include "tools/verify/described_table.h"
@@ -110,10 +111,6 @@ void list_entry(const Catalogue& catalogue, const std::string& kind, const std::
     for (std::size_t i = 0; i < cited.size(); ++i) fmt::print("  [{}] {}\n", i + 1, cited[i]);
 }
 
-}  // namespace
-
-namespace {
-
 // The catalogue as a scenario has it: with its own entries.
 struct ListedCatalogue {
     explicit ListedCatalogue(const std::string& scenario) {
@@ -168,12 +165,12 @@ int cmd_list(const std::vector<std::string>& arguments) {
         return exit_ok;
     }
     const std::vector<std::string> of_all = {"kinds", "keys", "metrics", "schema"};
-    if (std::ranges::find(of_all, what[0]) != of_all.end()) {
+    if (contains(of_all, what[0])) {
         throw ScenarioError(fmt::format("'list {}' takes no name, found '{}'", what[0], what[1]),
                             fmt::format("railyard list {} prints all of them", what[0]));
     }
     const std::vector<std::string> all = Catalogue::kinds();
-    if (std::ranges::find(all, what[0]) == all.end()) {
+    if (!contains(all, what[0])) {
         throw ScenarioError(fmt::format("no kind '{}' in the catalogue", what[0]),
                             suggest(what[0], all));
     }
@@ -184,7 +181,7 @@ int cmd_list(const std::vector<std::string>& arguments) {
     }
     std::string name = what.size() == 2 ? what[1] : "";
     if (what[0] == "software") name = software_id(name);  // as job.software has it, too
-    if (std::ranges::find(names, name) == names.end()) {
+    if (!contains(names, name)) {
         const bool single = names == std::vector<std::string>{""};
         throw ScenarioError(
             single ? fmt::format("{} is one entry and has none called '{}'", what[0], name)

@@ -11,6 +11,7 @@
 #include "tools/cli/terminal_observer.h"
 #include "tools/language/names.h"
 #include "tools/program/json_text.h"
+#include "tools/program/lists.h"
 #include "tools/study/trials.h"
 #include "tools/verify/collective_error.h"
 
@@ -371,11 +372,9 @@ class PerfTest {
 
     const Communicator& communicator() const { return draws_[middle_]; }
     std::vector<double> times_on_draws(std::int64_t size) const {
-        std::vector<double> out;
-        for (const Communicator& each : draws_) {
-            out.push_back(seconds_on(each, static_cast<double>(size)));
-        }
-        return out;
+        return mapped(draws_, [&](const Communicator& each) {
+            return seconds_on(each, static_cast<double>(size));
+        });
     }
 
   private:
@@ -451,8 +450,7 @@ int cmd_perf(const std::vector<std::string>& arguments) {
     const double bus_mean = bus_sum / static_cast<double>(rows.size());
     const Prediction prediction = perf_prediction(s, *args, changes, test, rows);
     if (args->values.count("json")) {
-        Json each = Json::array();
-        for (const PerfRow& row : rows) each.push_back(test.json_of(row));
+        const Json each = json_array(rows, [&](const PerfRow& row) { return test.json_of(row); });
         const Json out = {{"scenario", s.file},
                           {"version", version()},
                           {"collective", to_text(args->collective)},

@@ -253,23 +253,10 @@ Json plan_json(const Scenario& s, const BestPlan& best) {
 }
 
 // The scenario with this plan, its step modelled.
-class Planner {
-  public:
-    Planner(std::string path, ScenarioChanges changes)
-        : path_(std::move(path)), changes_(std::move(changes)) {}
-
-    const std::string& path() const { return path_; }
-    Scenario as_given() const { return load_scenario_file(path_, changes_); }
-    Scenario with(const ParallelPlan& plan) const {
-        ScenarioChanges changes = changes_;
-        changes.plan = plan;
-        return load_scenario_file(path_, changes);
-    }
-
-  private:
-    std::string path_;
-    ScenarioChanges changes_;
-};
+Scenario with_plan(const std::string& path, ScenarioChanges changes, const ParallelPlan& plan) {
+    changes.plan = plan;
+    return load_scenario_file(path, changes);
+}
 
 // The modelled step of the plan as given.
 Prediction plan_prediction(const Scenario& s, const std::string& path, ScenarioChanges changes) {
@@ -293,8 +280,8 @@ BestPlan as_run(const Scenario& s) {
 // Found on an ideal network, then on the scenario's with the luck that the plan as given is printed with,
 // and at last put into the scenario as 'run' would, over all draws of that luck: which one is in the middle
 // is the plan's.
-BestPlans find_best(const Scenario& s, const Planner& planner, std::size_t top,
-                    std::int64_t splits_max) {
+BestPlans find_best(const Scenario& s, const std::string& path, const ScenarioChanges& changes,
+                    std::size_t top, std::int64_t splits_max) {
     BestPlans out;
     const double before = process_cpu_seconds();
     const PlanTask task = plan_task(s);
@@ -309,7 +296,7 @@ BestPlans find_best(const Scenario& s, const Planner& planner, std::size_t top,
         best = out.network->best;
     }
     for (const RankedPlan& each : best) {
-        const Scenario planned = planner.with(each.plan);
+        const Scenario planned = with_plan(path, changes, each.plan);
         out.plans.push_back(as_run(planned));
         for (const LimitReached& limit : planned.limits->all()) out.limits.push_back(limit);
     }
@@ -376,10 +363,9 @@ Json answer_json(const PlanAnswer& answer) {
     const BestPlans& best = answer.best;
     Json plans = Json::array();
     for (const BestPlan& each : best.plans) plans.push_back(plan_json(s, each));
-    Json parts = Json::array();
-    for (const PathPart& part : answer.path) {
-        parts.push_back({{"name", part.name}, {"seconds", part.seconds}, {"count", part.count}});
-    }
+    const Json parts = json_array(answer.path, [](const PathPart& part) -> Json {
+        return {{"name", part.name}, {"seconds", part.seconds}, {"count", part.count}};
+    });
     Json out = {
         {"scenario", s.file},
         {"version", version()},
@@ -432,8 +418,7 @@ int cmd_plan(const std::vector<std::string>& arguments) {
     changes.settings = args->settings;
     changes.windows = watched_windows();
     changes.overrides_read = std::make_shared<OverridesRead>();
-    const Planner planner(args->path, changes);
-    const Scenario given = planner.as_given();
+    const Scenario given = load_scenario_file(args->path, changes);
     need_one_job(given, "plan");
     print_warnings(given.warnings);
     if (given.model.name.empty()) {
@@ -442,7 +427,7 @@ int cmd_plan(const std::vector<std::string>& arguments) {
     }
     std::optional<Duration> measured;
     if (given.given_step || given.trace) measured = given.job.step.duration();
-    const Scenario s = measured ? planner.with(given.plan) : given;
+    const Scenario s = measured ? with_plan(args->path, changes, given.plan) : given;
     if (!takes_first_step(s)) return exit_stuck;
     PlanAnswer answer{.given = given, .modelled = s, .measured = measured};
     Communicators groups = communicators(s, s.fidelity, {}, false, usual_draw(s));
@@ -451,14 +436,15 @@ int cmd_plan(const std::vector<std::string>& arguments) {
     const std::int64_t splits_max =
         args->splits.value_or(s.fidelity == Fidelity::packet ? args->top : splits_on_flows);
     try {
-        answer.best = find_best(s, planner, static_cast<std::size_t>(args->top), splits_max);
+        answer.best =
+            find_best(s, args->path, changes, static_cast<std::size_t>(args->top), splits_max);
     } catch (const Interrupted&) {
         answer.cut_short = true;
     }
     for (const LimitReached& limit : s.limits->all()) answer.best.limits.push_back(limit);
-    answer.prediction = plan_prediction(s, planner.path(), changes);
+    answer.prediction = plan_prediction(s, args->path, changes);
     if (!s.step_error.named && !measured && !answer.cut_short) {
-        answer.stacks = over_stacks(planner.path(), changes);
+        answer.stacks = over_stacks(args->path, changes);
     }
     if (args->json) {
         fmt::print("{}\n", one_line(answer_json(answer)));

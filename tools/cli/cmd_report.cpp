@@ -136,7 +136,7 @@ int cmd_report(const std::vector<std::string>& arguments) {
     output.write(page);
     output.keep();
     fmt::print("{}: the report of {}, {}\n", visible(args->output), visible(args->db),
-               to_text(Bytes::of(static_cast<std::int64_t>(page.size()))));
+               to_text(Bytes::of(std::ssize(page))));
     return exit_ok;
 }
 

@@ -11,6 +11,7 @@
 #include "tools/cli/prediction_text.h"
 #include "tools/cli/terminal.h"
 #include "tools/program/json_text.h"
+#include "tools/program/lists.h"
 
 namespace railyard {
 
@@ -94,7 +95,7 @@ void print_ceilings(const StoreLimits& limits, std::int64_t nodes) {
     std::vector<std::string> names;
     for (const auto* each : {&limits.read, &limits.write}) {
         for (const Ceiling& c : *each) {
-            if (std::ranges::find(names, c.what) == names.end()) names.push_back(c.what);
+            if (!contains(names, c.what)) names.push_back(c.what);
         }
     }
     for (const std::string& what : names) {
@@ -239,13 +240,11 @@ Json bytes_json(Bytes b) {
 }
 
 Json ceilings_json(const std::vector<Ceiling>& ceilings) {
-    Json out = Json::array();
-    for (const Ceiling& each : ceilings) {
-        out.push_back({{"what", each.what},
-                       {"bits_per_s", bits_json(each.bandwidth)},
-                       {"least", &each == &least(ceilings)}});
-    }
-    return out;
+    return json_array(ceilings, [&](const Ceiling& each) -> Json {
+        return {{"what", each.what},
+                {"bits_per_s", bits_json(each.bandwidth)},
+                {"least", &each == &least(ceilings)}};
+    });
 }
 
 Json limits_json(const StoreLimits& l, std::int64_t nodes) {

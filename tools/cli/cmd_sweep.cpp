@@ -285,7 +285,7 @@ int cmd_sweep(const std::vector<std::string>& arguments) {
     ResultsDb db(args->db);
     if (args->slurm) take_over(args->slurm->folder, db);
     const SweepPlan plan = plan_sweep(study, result_version(), db);
-    const auto to_do = static_cast<std::int64_t>(plan.to_do.size());
+    const auto to_do = std::ssize(plan.to_do);
     if (to_do < plan.points && !args->json) {
         fmt::print("  {} of {} points are in {} already\n", plan.points - to_do, plan.points,
                    visible(args->db));

@@ -9,6 +9,7 @@
 #include "tools/cli/terminal.h"
 #include "tools/language/scenario_files.h"
 #include "tools/program/json_text.h"
+#include "tools/program/lists.h"
 #include "tools/program/output_file.h"
 #include "tools/report/topology_drawing.h"
 
@@ -66,28 +67,22 @@ void print_shared_nics(const Scenario& s) {
 }
 
 Json switches_json(const std::vector<SwitchOrder>& orders) {
-    Json switches = Json::array();
-    for (const SwitchOrder& s : orders) {
-        switches.push_back({{"tier", s.tier},
-                            {"model", s.model},
-                            {"count", s.count},
-                            {"ports", s.ports},
-                            {"ports_used", s.ports_used},
-                            {"oversubscription", s.oversubscription}});
-    }
-    return switches;
+    return json_array(orders, [](const SwitchOrder& s) -> Json {
+        return {{"tier", s.tier},
+                {"model", s.model},
+                {"count", s.count},
+                {"ports", s.ports},
+                {"ports_used", s.ports_used},
+                {"oversubscription", s.oversubscription}};
+    });
 }
 
 Json materials_json(const ClusterNetwork& network, const Materials& m) {
-    Json cables = Json::array();
-    for (const CableOrder& c : m.cables) {
-        cables.push_back({{"where", c.where},
-                          {"medium", c.medium},
-                          {"length_m", c.length.value},
-                          {"bits_per_s", c.bandwidth.bits_per_second()},
-                          {"count", c.count},
-                          {"transceivers", c.transceivers}});
-    }
+    const Json cables = json_array(m.cables, [](const CableOrder& c) -> Json {
+        return {{"where", c.where},           {"medium", c.medium},
+                {"length_m", c.length.value}, {"bits_per_s", c.bandwidth.bits_per_second()},
+                {"count", c.count},           {"transceivers", c.transceivers}};
+    });
     return {{"topology", network.topology.spec().kind},
             {"nics", m.nics},
             {"switches", switches_json(m.switches)},
@@ -155,7 +150,7 @@ int cmd_topo(const std::vector<std::string>& arguments) {
     const BillOfMaterials materials = bill_of_materials(s, own.catalogue);
     own.diagnostics.raise_if_any();
     for (const NetworkBill& bill : materials.networks) names.push_back(bill.network->name);
-    if (std::ranges::find(names, drawn) == names.end()) {
+    if (!contains(names, drawn)) {
         throw ScenarioError(fmt::format("--network: this scenario has no network '{}'", drawn),
                             suggest(drawn, names));
     }

@@ -117,13 +117,12 @@ Json cost_json(const Scenario& s, const CostStudy& study) {
     for (const CostFigure& figure : cost_figures(s)) {
         figures[figure.name] = range_json(study.range(figure.metric->of));
     }
-    Json drivers = Json::array();
-    for (const CostDriver& driver : study.drivers) {
-        drivers.push_back({{"name", driver.name},
-                           {"low", driver.low},
-                           {"high", driver.high},
-                           {"variance_share", driver.share}});
-    }
+    const Json drivers = json_array(study.drivers, [](const CostDriver& driver) -> Json {
+        return {{"name", driver.name},
+                {"low", driver.low},
+                {"high", driver.high},
+                {"variance_share", driver.share}};
+    });
     Json out = {{"figures", figures}, {"drivers", drivers}, {"left_out", plan.left_out}};
     if (plan.budget) out["budget_usd"] = *plan.budget;
     if (plan.rental) {

@@ -89,18 +89,17 @@ void print_answer_estimates(const VerdictEstimates& found) {
 
 Json verdict_estimates_json(const VerdictEstimates& found, const std::string& first,
                             const std::string& second) {
-    Json moving = Json::array();
-    for (const EstimateEnds& e : found.moving) {
-        moving.push_back({{"name", e.input.name()},
-                          {"value", e.input.value()},
-                          {"low", e.input.at(0)},
-                          {"high", e.input.at(1)},
-                          {"range_given", e.input.range_given()},
-                          {"difference_at_low", json_number(e.low)},
-                          {"difference_at_high", json_number(e.high)},
-                          {"turns", e.turns(found.judged.difference)},
-                          {"undecided", e.may_turn(found.judged.difference)}});
-    }
+    const Json moving = json_array(found.moving, [&](const EstimateEnds& e) -> Json {
+        return {{"name", e.input.name()},
+                {"value", e.input.value()},
+                {"low", e.input.at(0)},
+                {"high", e.input.at(1)},
+                {"range_given", e.input.range_given()},
+                {"difference_at_low", json_number(e.low)},
+                {"difference_at_high", json_number(e.high)},
+                {"turns", e.turns(found.judged.difference)},
+                {"undecided", e.may_turn(found.judged.difference)}};
+    });
     return {{"a", first},
             {"b", second},
             {"metric", found.judged.metric},

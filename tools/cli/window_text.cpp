@@ -274,11 +274,9 @@ Json window_json(const Scenario& s, const NetworkWindow& window, const WindowRes
     for (const auto& [name, packets] : overflows(window.network->topology, r)) {
         overflowing[name] = packets;
     }
-    Json timeline = Json::array();
-    for (const WindowSample& sample : r.timeline) {
-        timeline.push_back(
-            {to_seconds(sample.at), sample.moving, sample.still, sample.paused_links});
-    }
+    const Json timeline = json_array(r.timeline, [](const WindowSample& sample) -> Json {
+        return {to_seconds(sample.at), sample.moving, sample.still, sample.paused_links};
+    });
     const auto time = [](Picoseconds t) {
         return t == PacketEngine::never ? Json() : Json(to_seconds(t));
     };
@@ -372,7 +370,7 @@ Complaint complaint(const Scenario& s, const NetworkWindow& window, const Window
     const std::string& name = window.network->name;
     Complaint out;
     const auto open =
-        static_cast<std::int64_t>(r.ends.size()) - r.failures -
+        std::ssize(r.ends) - r.failures -
         std::ranges::count_if(r.ends, [](Picoseconds end) { return end != PacketEngine::never; });
     if (r.ending == WindowEnding::stuck && open == 0) {
         out.text += fmt::format(

@@ -65,8 +65,7 @@ std::string simai_topology(const Scenario& s, const Topology& t) {
     }
     const std::int64_t nvswitches = domain > 1 ? gpus / domain : 0;
     const std::int64_t switches = static_cast<std::int64_t>(t.vertex_count()) - gpus;
-    const std::int64_t links =
-        static_cast<std::int64_t>(t.links().size()) / 2 + (nvswitches > 0 ? gpus : 0);
+    const std::int64_t links = std::ssize(t.links()) / 2 + (nvswitches > 0 ? gpus : 0);
     std::string type = node.gpu.id.substr(0, node.gpu.id.find('_'));
     std::ranges::transform(type, type.begin(), [](unsigned char c) { return std::toupper(c); });
     std::string out =

@@ -57,13 +57,14 @@ class InfraGraph : private Importer {
         std::int64_t count = 0;
     };
 
-    const Value* list(const Value& table, const char* key, bool needed) {
+    const std::vector<Value>& list(const Value& table, const char* key, bool needed = true) {
+        static const std::vector<Value> none;
         const Value* found = at_path(&table, {key});
-        if (found != nullptr && found->kind == Value::Kind::array) return found;
+        if (found != nullptr && found->kind == Value::Kind::array) return found->items;
         if (found != nullptr || needed) {
             error(found != nullptr ? *found : table, key, "expected a list of them");
         }
-        return nullptr;
+        return none;
     }
 
     std::int64_t count_of(const Value& entry, const std::string& path) {
@@ -81,19 +82,15 @@ class InfraGraph : private Importer {
     }
 
     void read_devices(const Value& infra) {
-        const Value* devices = list(infra, "devices", true);
-        if (devices == nullptr) return;
-        for (const Value& device : devices->items) {
+        for (const Value& device : list(infra, "devices")) {
             const std::string name = text_in(device, "name");
             Kind kind;
             bool switches = false;
-            if (const Value* components = list(device, "components", true)) {
-                for (const Value& component : components->items) {
-                    const std::string choice = text_in(component, "choice");
-                    kind.host |= choice == "xpu";
-                    switches |= choice == "switch";
-                    kind.components[text_in(component, "name")] = count_of(component, name);
-                }
+            for (const Value& component : list(device, "components")) {
+                const std::string choice = text_in(component, "choice");
+                kind.host |= choice == "xpu";
+                switches |= choice == "switch";
+                kind.components[text_in(component, "name")] = count_of(component, name);
             }
             if (kind.host && switches && kind.components.size() < 2) kind.host = false;
             if (!kind.host && !switches) {
@@ -107,9 +104,7 @@ class InfraGraph : private Importer {
 
     void read_instances(const Value& infra) {
         constexpr std::int64_t devices_max = 100'000;
-        const Value* instances = list(infra, "instances", true);
-        if (instances == nullptr) return;
-        for (const Value& instance : instances->items) {
+        for (const Value& instance : list(infra, "instances")) {
             const std::string name = text_in(instance, "name");
             const std::string device = text_in(instance, "device");
             const auto kind = kinds_.find(device);
@@ -132,9 +127,7 @@ class InfraGraph : private Importer {
     }
 
     void read_rates(const Value& infra) {
-        const Value* links = list(infra, "links", false);
-        if (links == nullptr) return;
-        for (const Value& link : links->items) {
+        for (const Value& link : list(infra, "links", false)) {
             const std::string name = text_in(link, "name");
             const Value* bandwidth = at_path(&link, {"physical", "bandwidth"});
             const std::string unit = bandwidth != nullptr ? text_in(*bandwidth, "choice") : "";
@@ -157,9 +150,7 @@ class InfraGraph : private Importer {
     }
 
     void read_edges(const Value& infra) {
-        const Value* edges = list(infra, "edges", true);
-        if (edges == nullptr) return;
-        for (const Value& edge : edges->items) {
+        for (const Value& edge : list(infra, "edges")) {
             const std::string scheme = text_in(edge, "scheme");
             if (scheme != "one2one") {
                 error(edge, "edges.scheme",
@@ -241,8 +232,7 @@ class InfraGraph : private Importer {
         return out;
     }
 
-    // The numbers that a slice takes of so many.
-    // Python's slices: all, [3], [0:2] without its end, [:].
+    // The numbers that a slice takes of so many. Python's slices: all, [3], [0:2] without its end, [:].
     std::vector<std::int64_t> taken(const Value& at, const std::string& inside,
                                     std::int64_t count) {
         const Found range = match_pattern(inside, R"((\d{0,7})(:?)(\d{0,7}))");

@@ -197,7 +197,7 @@ class NcclTests : private Importer {
                          "make MPI=1");
         }
         const std::int64_t count = *ranks_.rbegin() + 1;
-        if (static_cast<std::int64_t>(ranks_.size()) != count) {
+        if (std::ssize(ranks_) != count) {
             error({first_rank_line_, 1}, "Rank",
                   fmt::format("{} of {} ranks are listed: is something left out?", ranks_.size(),
                               count),

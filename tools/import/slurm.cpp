@@ -10,6 +10,7 @@
 #include "tools/import/slurm_accounts.h"
 #include "tools/import/slurm_cluster.h"
 #include "tools/import/text_file.h"
+#include "tools/program/lists.h"
 
 namespace railyard {
 
@@ -115,8 +116,7 @@ class SlurmImport : private Importer {
             const std::vector<std::string> cells = split_text(line.text, '|');
             if (columns.empty()) {
                 columns = cells;
-                const bool whole = std::ranges::find(columns, "Name") != columns.end() &&
-                                   std::ranges::find(columns, "Priority") != columns.end();
+                const bool whole = contains(columns, "Name") && contains(columns, "Priority");
                 if (!whole) {
                     return diagnostics_.error(file, {line.number, 1}, "",
                                               "expected the columns Name and Priority",
@@ -173,7 +173,7 @@ class SlurmImport : private Importer {
         if (cluster_.nodes.empty()) return;
         std::vector<std::string> groups;
         for (const SlurmNode& node : cluster_.nodes) {
-            if (std::ranges::find(groups, node.group) == groups.end()) groups.push_back(node.group);
+            if (!contains(groups, node.group)) groups.push_back(node.group);
         }
         StandaloneCatalogue standalone;
         const auto first_of = [&](const std::string& group) {

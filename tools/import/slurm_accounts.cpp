@@ -84,7 +84,7 @@ std::vector<SlurmAccount> read_slurm_accounts(const std::string& file,
         } else if (!parent.empty() && parent != "root") {
             ++nested;
         } else {
-            if (std::ranges::find(out, name, &SlurmAccount::name) != out.end()) {
+            if (find_named(out, name) != nullptr) {
                 diagnostics.error(
                     file, {line.number, 1}, "Account",
                     fmt::format("{} is there twice: of two clusters?", name),

@@ -121,6 +121,18 @@ class Sonic : private Importer {
         return std::nullopt;
     }
 
+    // Writes a size that a record has; false: it has none, or a wrong one.
+    bool add_bytes(const char* ours, const std::string& table, const std::string& key,
+                   const char* theirs, double least = 0) {
+        const std::string path = fmt::format("{}|{}", table, key);
+        const Field* field = find(table, key, theirs);
+        const auto bytes = number(path, field, least, bytes_max);
+        if (!bytes) return false;
+        part_.value(ours, fmt::format("\"{:.0f} B\"", *bytes),
+                    origin(fmt::format("{} {}", path, theirs), *field));
+        return true;
+    }
+
     // The one that most ports have; says how many have others.
     std::string common(const std::string& table, const char* field, int priority,
                        const std::string& what) {
@@ -182,7 +194,6 @@ class Sonic : private Importer {
     }
 
     void add_buffers() {
-        constexpr double most = 1e12;
         const std::string profile =
             common("BUFFER_PG", "profile", priority_, "the profile of their lossless class");
         const bool dynamic = profile == "NULL" || profile.empty();
@@ -202,13 +213,7 @@ class Sonic : private Importer {
             add_headroom(profile);
         }
         part_.section("fabric.compute.buffer");
-        const std::string pool = "ingress_lossless_pool";
-        if (const auto size =
-                number("BUFFER_POOL|" + pool, find("BUFFER_POOL", pool, "size"), 1, most)) {
-            part_.value(
-                "size", fmt::format("\"{:.0f} B\"", *size),
-                origin("BUFFER_POOL|" + pool + " size", *find("BUFFER_POOL", pool, "size")));
-        } else {
+        if (!add_bytes("size", "BUFFER_POOL", "ingress_lossless_pool", "size", 1)) {
             part_.left_out(
                 "BUFFER_POOL|ingress_lossless_pool size: the switch's own, from the catalogue");
         }
@@ -223,8 +228,8 @@ class Sonic : private Importer {
         }
         const Field* size = find("BUFFER_PROFILE", profile, "size");
         const Field* xoff = find("BUFFER_PROFILE", profile, "xoff");
-        const auto reserved = number(path, size, 0, most);
-        const auto headroom = number(path, xoff, 0, most);
+        const auto reserved = number(path, size, 0, bytes_max);
+        const auto headroom = number(path, xoff, 0, bytes_max);
         if (!reserved) return;
         if (!is_mellanox()) {
             part_.value("reserve", fmt::format("\"{:.0f} B\"", *reserved),
@@ -237,21 +242,11 @@ class Sonic : private Importer {
 
     // xoff is what arrives after the pause: headroom, not a threshold.
     void add_headroom(const std::string& profile) {
-        const std::string path = "BUFFER_PROFILE|" + profile;
-        constexpr double most = 1e12;
-        if (const auto xoff = number(path, find("BUFFER_PROFILE", profile, "xoff"), 0, most)) {
-            part_.value("headroom", fmt::format("\"{:.0f} B\"", *xoff),
-                        origin(path + " xoff", *find("BUFFER_PROFILE", profile, "xoff")));
-        } else {
-            part_.left_out("{} xoff: headroom by SONiC's formula", path);
+        if (!add_bytes("headroom", "BUFFER_PROFILE", profile, "xoff")) {
+            part_.left_out("BUFFER_PROFILE|{} xoff: headroom by SONiC's formula", profile);
         }
-        if (const auto offset =
-                number(path, find("BUFFER_PROFILE", profile, "xon_offset"), 0, most)) {
-            part_.value(
-                "resume_offset", fmt::format("\"{:.0f} B\"", *offset),
-                origin(path + " xon_offset", *find("BUFFER_PROFILE", profile, "xon_offset")));
-        } else {
-            part_.left_out("{} xon_offset", path);
+        if (!add_bytes("resume_offset", "BUFFER_PROFILE", profile, "xon_offset")) {
+            part_.left_out("BUFFER_PROFILE|{} xon_offset", profile);
         }
     }
 
@@ -264,15 +259,8 @@ class Sonic : private Importer {
         }
         part_.section("fabric.compute.ecn");
         const std::string path = "WRED_PROFILE|" + profile;
-        constexpr double most = 1e12;
-        for (const auto& [ours, theirs] :
-             {std::pair{"kmin", "green_min_threshold"}, {"kmax", "green_max_threshold"}}) {
-            const Field* field = find("WRED_PROFILE", profile, theirs);
-            if (const auto bytes = number(path, field, 0, most)) {
-                part_.value(ours, fmt::format("\"{:.0f} B\"", *bytes),
-                            origin(path + " " + theirs, *field));
-            }
-        }
+        add_bytes("kmin", "WRED_PROFILE", profile, "green_min_threshold");
+        add_bytes("kmax", "WRED_PROFILE", profile, "green_max_threshold");
         const Field* drop = find("WRED_PROFILE", profile, "green_drop_probability");
         const auto percent = number(path, drop, 0, 100);
         if (percent) {
@@ -353,15 +341,14 @@ class Sonic : private Importer {
             const Field* field = find("DEVICE_METADATA", "localhost", key);
             if (field == nullptr) continue;
             const std::string is = lower_case(field->text);
-            if (is.find("mlnx") != std::string::npos || is.find("msn") != std::string::npos ||
-                is.find("nvidia") != std::string::npos ||
-                is.find("mellanox") != std::string::npos) {
-                return true;
+            for (const char* name : {"mlnx", "msn", "nvidia", "mellanox"}) {
+                if (is.find(name) != std::string::npos) return true;
             }
         }
         return false;
     }
 
+    static constexpr double bytes_max = 1e12;
     std::map<std::string, std::map<std::string, Record>> db_;
     int priority_ = 3;
 };

@@ -12,6 +12,7 @@
 #include "tools/import/importers.h"
 #include "tools/import/json_tree.h"
 #include "tools/import/text_file.h"
+#include "tools/program/lists.h"
 
 namespace railyard {
 
@@ -209,7 +210,7 @@ class Fio : private StoreTable {
             const std::string client = text_in(job, "hostname");
             if (!client.empty()) names.insert(client);
         }
-        hosts_ = hosts(std::max<std::int64_t>(1, static_cast<std::int64_t>(names.size())));
+        hosts_ = hosts(std::max<std::int64_t>(1, std::ssize(names)));
         for (const Value& job : jobs->items)
             read_job(job, clients != nullptr && jobs->items.size() > 1);
         for (const auto& [id, group] : groups_) add_group(group);
@@ -242,9 +243,8 @@ class Fio : private StoreTable {
         // Jobs that are not of a group (another one begins with `stonewall`) are taken one by one.
         const Value* id = job.find("groupid");
         constexpr std::int64_t apart = 1'000'000'000;  // beyond all groups
-        const auto number = id != nullptr && !from_client
-                                ? id->integer
-                                : apart + static_cast<std::int64_t>(groups_.size());
+        const auto number =
+            id != nullptr && !from_client ? id->integer : apart + std::ssize(groups_);
         Group& group = groups_[number];
         if (group.name.empty()) group.name = text_in(job, "jobname");
         add_rate(job, "read", group.read);
@@ -330,7 +330,6 @@ class Io500 : private StoreTable {
             return error(line.at(), "", "expected [RESULT] PHASE NUMBER GiB/s or kIOPS",
                          "cut off?");
         }
-        ++results_;
         const std::string& phase = at[1];
         const std::string place = fmt::format("{} (line {})", phase, line.number);
         if (line.text.find("[INVALID]") != std::string::npos) {
@@ -349,7 +348,6 @@ class Io500 : private StoreTable {
     }
 
     std::int64_t hosts_ = 0;
-    std::int64_t results_ = 0;
 };
 
 class Dlio : private StoreTable {
@@ -427,7 +425,7 @@ class Elbencho : private StoreTable {
             // Each run that appends to the file repeats the header.
             if (fields.front() == "ISO date") {
                 header = fields;
-                if (std::ranges::find(header, "MiB/s [last]") == header.end()) {
+                if (!contains(header, "MiB/s [last]")) {
                     error(line.at(), "MiB/s [last]", "no such column: is it elbencho's CSV?");
                 }
                 continue;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/check.h"
+#include "tools/program/lists.h"
 
 namespace railyard {
 
@@ -48,7 +49,7 @@ constexpr std::int64_t one_fault_s = 300;
 
 void GpuFaults::xid(GpuReport report, int code) {
     for (const XidCause& cause : xid_causes()) {
-        if (std::ranges::find(cause.codes, code) == cause.codes.end()) continue;
+        if (!contains(cause.codes, code)) continue;
         if (*cause.remedy == 0) {
             ++ignored_[cause.cause];
         } else {
@@ -67,8 +68,7 @@ void GpuFaults::fault(GpuReport report, std::string_view cause, std::string what
 }
 
 std::vector<SeenCause> GpuFaults::by_cause(std::map<std::string, std::int64_t>& by_gpu) const {
-    std::vector<const Seen*> by_time;
-    for (const Seen& seen : seen_) by_time.push_back(&seen);
+    std::vector<const Seen*> by_time = mapped(seen_, [](const Seen& seen) { return &seen; });
     std::ranges::stable_sort(by_time, {}, [](const Seen* seen) { return seen->report.at_s; });
     std::map<std::pair<std::string, const XidCause*>, std::int64_t> last;  // on each host
     std::vector<SeenCause> out;
@@ -86,7 +86,7 @@ std::vector<SeenCause> GpuFaults::by_cause(std::map<std::string, std::int64_t>& 
             cause->first = report.where;
         }
         ++cause->events;
-        if (std::ranges::find(cause->what, seen->what) == cause->what.end()) {
+        if (!contains(cause->what, seen->what)) {
             cause->what.push_back(seen->what);
         }
         ++by_gpu[fmt::format("{} {}", report.host, report.gpu)];

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -31,6 +32,14 @@ inline Json json_number(const std::optional<double>& value) {
 template <class Range>
 Json ends_json(const Range& range) {
     return Json::array({json_number(range.low), json_number(range.high)});
+}
+
+// What `of` makes of each.
+template <class Range, class Function>
+Json json_array(const Range& range, Function of) {
+    Json out = Json::array();
+    for (const auto& each : range) out.push_back(std::invoke(of, each));
+    return out;
 }
 
 // To six digits: the last ones of a fit depend on compiler and processor.

@@ -56,8 +56,7 @@ Json packed(const std::vector<double>& column) {
     if (column.empty()) return {{"list", Json::array()}};
     if (constant(column)) return {{"all", json_number(column.front())}};
     if (column.size() <= list_max) {
-        Json list = Json::array();
-        for (const double v : column) list.push_back(json_number(v));
+        const Json list = json_array(column, [](double v) { return json_number(v); });
         return {{"list", list}};
     }
     std::vector<std::uint8_t> bytes;

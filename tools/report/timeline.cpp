@@ -10,6 +10,7 @@
 
 #include "models/campaign/campaign.h"
 #include "tools/program/json_text.h"
+#include "tools/program/lists.h"
 #include "tools/program/program.h"
 #include "tools/report/topology_drawing.h"
 #include "tools/study/design_order.h"
@@ -122,11 +123,9 @@ Json rates_json(const std::vector<StoreRates>& all, std::size_t store, Instant e
 }
 
 Json absences_json(const std::vector<NodeAbsence>& absences, Instant end) {
-    Json out = Json::array();
-    for (const NodeAbsence& a : absences) {
-        out.push_back({a.node, ms(a.from), ms(std::min(a.until, end)), a.cause});
-    }
-    return out;
+    return json_array(absences, [&](const NodeAbsence& a) -> Json {
+        return {a.node, ms(a.from), ms(std::min(a.until, end)), a.cause};
+    });
 }
 
 // What jobs of each size hold, and how many run and wait. Of more changes than a screen can show: the means
@@ -220,7 +219,7 @@ Json world_events_json(const std::vector<CampaignEvent>& log) {
                                           "pace_changed"};
     std::vector<CampaignEvent> events;
     for (const CampaignEvent& e : log) {
-        if (std::ranges::find(in_the_curves, std::string_view(e.kind)) == in_the_curves.end()) {
+        if (!contains(in_the_curves, std::string_view(e.kind))) {
             events.push_back(e);
         }
     }

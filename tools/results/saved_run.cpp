@@ -20,7 +20,7 @@ void SavedRun::add_point(const Scenario& scenario, const std::string& toml,
             PointKeys(result_version()).of(document_with(toml, scenario.file, settings));
         const std::int64_t id =
             db_->point({scenario.file, toml, settings, key, scenario.title, result_version()});
-        db_->attach(run_, static_cast<std::int64_t>(points_.size()), id, label);
+        db_->attach(run_, std::ssize(points_), id, label);
         db_->commit();
         points_.push_back({scenario, id});
     });

@@ -7,6 +7,7 @@
 
 #include "sim/error.h"
 #include "sim/text.h"
+#include "tools/program/lists.h"
 
 namespace railyard {
 
@@ -23,9 +24,7 @@ using Rows = std::vector<std::vector<double>>;
 
 std::vector<double> logs_of(const std::vector<double>& values) {
     constexpr double nothing = 1e-300;
-    std::vector<double> out;
-    for (const double v : values) out.push_back(std::log(std::max(v, nothing)));
-    return out;
+    return mapped(values, [&](double v) { return std::log(std::max(v, nothing)); });
 }
 
 // How far a number is moved to see what changes with it.

@@ -52,7 +52,7 @@ std::int64_t begin(const Study& study, const std::string& key, const std::vector
     spec.title = study.title;
     spec.version = version;
     spec.seed = keys.empty() ? 1 : keys[0].seed;
-    spec.points_wanted = static_cast<std::int64_t>(study.points.size());
+    spec.points_wanted = std::ssize(study.points);
     spec.replicas_wanted = study.rule.replicas_max;
     spec.study = study.text;
     const std::int64_t run = db.begin_run(spec);
@@ -117,7 +117,7 @@ SweepPlan plan_sweep(const Study& study, const std::string& version, ResultsDb& 
         if (!seen.insert(stored.id).second || done_with(stored, study.rule)) continue;
         out.to_do.push_back({stored.id, keys[i].text, study.settings(i), stored.described});
     }
-    out.points = static_cast<std::int64_t>(seen.size());
+    out.points = std::ssize(seen);
     if (!out.to_do.empty()) find_other_versions(study, version, db, out);
     return out;
 }

@@ -139,7 +139,7 @@ class Coordinator {
             }
             db_.merge(shard_path(folder_, *task));
             drop_shard(folder_, *task);
-            points_done_ += static_cast<std::int64_t>(manifest_.tasks[*task].size());
+            points_done_ += std::ssize(manifest_.tasks[*task]);
             if (sweep_.progress) sweep_.progress(points_done_);
             task = missing_.erase(task);
         }

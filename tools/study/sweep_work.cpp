@@ -300,11 +300,9 @@ class Sweep {
         if (p.wanted > 0 && !options_.rule.metric.empty()) {
             const MetricTable::Column* column = p.tally.values().find(options_.rule.metric);
             if (column == nullptr) {
-                std::vector<std::string> names;
-                for (const auto& other : p.tally.values().columns()) names.push_back(other.name);
                 throw UnknownMetric(
                     fmt::format("sweep.stop.metric: there is no metric '{}'", options_.rule.metric),
-                    did_you_mean(options_.rule.metric, names));
+                    did_you_mean(options_.rule.metric, names_of(p.tally.values().columns())));
             }
             const std::vector<double> values = paired_values(*column);
             summary = summarise(values, dealt_over(values.size(), p.scenario.draws.size()));

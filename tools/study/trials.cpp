@@ -127,7 +127,7 @@ std::vector<std::optional<Trial>> run_trials(const TrialOptions& options,
         }
         const std::lock_guard lock(mutex);
         ++done;
-        if (options.progress) options.progress(done, static_cast<std::int64_t>(variants.size()));
+        if (options.progress) options.progress(done, std::ssize(variants));
     });
     return trials;
 }

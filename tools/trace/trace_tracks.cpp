@@ -7,6 +7,7 @@
 #include <map>
 
 #include "sim/text.h"
+#include "tools/program/lists.h"
 #include "tools/trace/world_history.h"
 
 namespace railyard {
@@ -293,9 +294,7 @@ std::vector<LinkId> busiest(const WindowResult& r) {
         return std::pair(a->paused, a->queue_bytes_max) > std::pair(b->paused, b->queue_bytes_max);
     });
     links.resize(std::min(links.size(), links_max));
-    std::vector<LinkId> out;
-    for (const WindowLink* link : links) out.push_back(link->link);
-    return out;
+    return mapped(links, &WindowLink::link);
 }
 
 void trace_pauses(PerfettoTrace& trace, const std::string& name, const Topology& topology,

@@ -11,6 +11,7 @@
 #include "sim/cancel.h"
 #include "sim/text.h"
 #include "tools/program/installation.h"
+#include "tools/program/lists.h"
 #include "tools/program/program.h"
 #include "tools/study/axis.h"
 #include "tools/study/trials.h"
@@ -225,8 +226,7 @@ class TableRuns {
     // One for each choice of what is left open, by the table or by what holds for this row.
     void add_variants(RowRun& run, const std::vector<const Change*>& changes,
                       const std::vector<std::string>& settings) {
-        std::vector<const Open*> open;
-        for (const Open& each : d_.open) open.push_back(&each);
+        std::vector<const Open*> open = mapped(d_.open, [](const Open& each) { return &each; });
         for (const Change* change : changes) {
             for (const Open& each : change->open) open.push_back(&each);
         }
@@ -327,7 +327,7 @@ class TableRuns {
         for (const auto& [e, simulated] : row.expected) {
             VerifiedRow out = expected(row, *e);
             const std::vector<std::string>& read = simulated.names();
-            const bool of_a_step = std::ranges::find(read, "step_time") != read.end();
+            const bool of_a_step = contains(read, "step_time");
             if (best->step && of_a_step) out.model_error = best->step->error.nine_tenths;
             const auto value = [&](std::size_t variant, const std::string& name) {
                 const Trial& trial = *trials_[variant];
@@ -472,7 +472,7 @@ class TableRuns {
     void warn_of_columns() {
         if (d_.read.empty()) return;
         for (const std::string& column : table_.columns) {
-            if (std::ranges::find(d_.read, column) != d_.read.end()) continue;
+            if (contains(d_.read, column)) continue;
             const std::string near = did_you_mean(column, d_.read);
             out_.warnings.push_back({table_.path, {}, column, "nothing reads this column", near});
         }
@@ -533,8 +533,7 @@ class TableRuns {
 namespace {
 
 bool within(const std::vector<std::string>& some, const std::vector<std::string>& all) {
-    return std::ranges::all_of(
-        some, [&](const std::string& each) { return std::ranges::find(all, each) != all.end(); });
+    return std::ranges::all_of(some, [&](const std::string& each) { return contains(all, each); });
 }
 
 // Whether a file describes every table with such columns.
@@ -546,8 +545,7 @@ bool describes_columns(const std::string& file, const std::vector<std::string>& 
     const Value* section = document.root.find("table");
     const Value* header = section != nullptr ? section->find("columns") : nullptr;
     if (header == nullptr || header->items.empty()) return false;
-    std::vector<std::string> needed;
-    for (const Value& column : header->items) needed.push_back(column.text);
+    const std::vector<std::string> needed = mapped(header->items, &Value::text);
     return within(needed, columns);
 }
 

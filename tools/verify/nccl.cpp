@@ -9,6 +9,7 @@
 #include "sim/text.h"
 #include "tools/language/names.h"
 #include "tools/program/csv_table.h"
+#include "tools/program/lists.h"
 #include "tools/program/pattern.h"
 #include "tools/verify/collective_error.h"
 
@@ -102,11 +103,9 @@ std::string without_products(const std::string& network) {
 
 // "3.2 Tbps", "3200 Gb/s", "400G".
 std::vector<double> rates_gbit(const std::string& text) {
-    std::vector<double> out;
-    for (const Found& rate : find_all(text, R"((\d{1,4}(?:\.\d+)?)\s*([gt])(?:b\w*)?(?:/s)?\b)")) {
-        out.push_back(std::stod(rate[1]) * (rate[2] == "t" ? 1000 : 1));
-    }
-    return out;
+    return mapped(
+        find_all(text, R"((\d{1,4}(?:\.\d+)?)\s*([gt])(?:b\w*)?(?:/s)?\b)"),
+        [](const Found& rate) { return std::stod(rate[1]) * (rate[2] == "t" ? 1000 : 1); });
 }
 
 // NICs as a text counts them: "8x NDR400 IB", "4x100G". A generation of InfiniBand says the rate by itself
@@ -296,10 +295,9 @@ Wish wish_of(const std::string& column) {
                          R"((?: \(nvls off\)|(?: ?\+ ?| \(?)(?:ib )?sharp\)?)?)";
     const Found found = match_pattern(text, forced);
     if (found.empty()) {
-        throw RowError{"algo",
-                       fmt::format("expected an algorithm of all sizes and its protocol, as in "
-                                   "'Ring LL', or 'default', found '{}'",
-                                   column)};
+        throw RowError{"algo", fmt::format("expected an algorithm of all sizes and its protocol, "
+                                           "as in 'Ring LL', or 'default', found '{}'",
+                                           column)};
     }
     const bool nvls_tree = found[1].starts_with("nvls") && found[1].ends_with("tree");
     const std::string algorithm = nvls_tree               ? "nvls_tree"

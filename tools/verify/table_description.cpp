@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tools/program/lists.h"
 #include "tools/study/axis.h"
 #include "tools/study/study.h"
 
@@ -77,7 +78,7 @@ const std::string* Words::value(const Columns& row) const {
 const std::string* Words::refined(const std::string* word, const Columns& row) const {
     for (const std::string& column : columns) {
         for (const Releases& series : releases) {
-            if (std::ranges::find(series.refines, *word) == series.refines.end()) continue;
+            if (!contains(series.refines, *word)) continue;
             if (const auto named = series.named(row.text(column))) return named->value;
         }
     }
@@ -483,9 +484,7 @@ class DescriptionReader {
             section.error("simulated", fmt::format("can't be computed: {}", error.message));
         }
         if (e.published) check_columns(section, "published", e.published->names());
-        const auto is_column = [&](const std::string& name) {
-            return std::ranges::find(columns_, name) != columns_.end();
-        };
+        const auto is_column = [&](const std::string& name) { return contains(columns_, name); };
         if (plain && std::ranges::all_of(plain->names(), is_column)) {
             section.error("simulated", "names columns only, so that nothing is simulated",
                           "a column hides the metric of its name: call the column something else");
@@ -515,7 +514,7 @@ class DescriptionReader {
 
     void check_columns(Section& section, const char* key, const std::vector<std::string>& names) {
         for (const std::string& name : names) {
-            if (std::ranges::find(columns_, name) != columns_.end()) continue;
+            if (contains(columns_, name)) continue;
             section.error(key, fmt::format("the table has no column {}", name),
                           did_you_mean(name, columns_));
         }
