@@ -38,13 +38,4 @@ std::string KubeScheduler::stuck() const {
     return describe_deadlock(world_, deadlocked(world_, pods_.holding()));
 }
 
-JobIndex first_waiting(const std::vector<WaitingQueue>& queues, std::uint32_t partition) {
-    const WaitingJob* best = nullptr;
-    for (const WaitingQueue& queue : queues) {
-        const WaitingJob* first = queue.first(partition);
-        if (first != nullptr && (best == nullptr || *first < *best)) best = first;
-    }
-    return best == nullptr ? no_world_job : best->job;
-}
-
 }  // namespace railyard

@@ -35,10 +35,7 @@ class Kueue : public KubeScheduler {
     void prolog_failed(JobIndex job, NodeIndex node) override;
     void silent(NodeIndex node) override;
     void schedule() override;
-    JobIndex first(std::uint32_t partition) const override {
-        const JobIndex admitted = pods_.first(partition);
-        return admitted != no_world_job ? admitted : first_waiting(waiting_, partition);
-    }
+    JobIndex first(std::uint32_t partition) const override;
 
   private:
     struct Workload {
@@ -420,6 +417,24 @@ std::optional<Kueue::Admission> Kueue::find(JobIndex index) const {
         if (nodes) return Admission{f, std::move(*nodes)};
     }
     return std::nullopt;
+}
+
+JobIndex Kueue::first(std::uint32_t partition) const {
+    const JobIndex admitted = pods_.first(partition);
+    if (admitted != no_world_job) return admitted;
+    const auto within_quota = [&](JobIndex job) {
+        for (std::uint32_t f = 0; f < flavors_; ++f) {
+            const WorldJob& wants = world_.job(job);
+            if (quotas_.fits(wants.queue, resource(job, f), wants.gpus)) return true;
+        }
+        return false;
+    };
+    std::optional<WaitingJob> best;
+    for (const WaitingQueue& queue : waiting_) {
+        const WaitingJob* first = queue.first(partition, within_quota);
+        if (first != nullptr && (!best || *first < *best)) best = *first;
+    }
+    return best ? best->job : no_world_job;
 }
 
 void Kueue::admit(JobIndex job, const Admission& admission) {

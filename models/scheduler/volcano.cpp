@@ -31,11 +31,13 @@ class Volcano : public KubeScheduler {
     void schedule() override;
     JobIndex first(std::uint32_t partition) const override {
         std::optional<WaitingJob> best;
+        const auto look_at = [&](const WaitingJob* first) {
+            if (first != nullptr && (!best || *first < *best)) best = *first;
+        };
         for (const Queue& queue : queues_) {
-            for (const WaitingQueue* jobs : {&queue.waiting, &queue.let_in}) {
-                const WaitingJob* first = jobs->first(partition);
-                if (first != nullptr && (!best || *first < *best)) best = *first;
-            }
+            look_at(queue.waiting.first(partition,
+                                        [this](JobIndex job) { return within_capability(job); }));
+            look_at(queue.let_in.first(partition, [](JobIndex) { return true; }));
         }
         return best ? best->job : pods_.first(partition);
     }
@@ -71,6 +73,11 @@ class Volcano : public KubeScheduler {
     static Part most_of(const Queue& queue, Counted counted);
     Account& account(JobIndex job) {
         return queues_[world_.job(job).queue].of[world_.device_of(job)];
+    }
+    // Whether its queue may let it in.
+    bool within_capability(JobIndex job) const {
+        const Account& a = account(job);
+        return a.capability == 0 || a.allocated + a.admitted + world_.job(job).gpus <= a.capability;
     }
     const Account& account(JobIndex job) const {
         return queues_[world_.job(job).queue].of[world_.device_of(job)];
@@ -282,10 +289,8 @@ void Volcano::enqueue() {
         const WaitingJob job = *next;
         const WorldJob& wants = world_.job(job.job);
         Account& account = this->account(job.job);
-        const std::int64_t most = account.capability;
         const std::int64_t gpus = gang(job.job).gpus();  // minResources
-        if (gpus > room[world_.device_of(job.job)] ||
-            (most > 0 && account.allocated + account.admitted + wants.gpus > most)) {
+        if (gpus > room[world_.device_of(job.job)] || !within_capability(job.job)) {
             queue.waiting.refuse(wants, round_);
             continue;
         }

@@ -49,11 +49,14 @@ class WaitingQueue {
         if (found->second.jobs.empty()) alike_.erase(found);
         return true;
     }
-    const WaitingJob* first(std::uint32_t partition) const {
+    // The first that wants GPUs of a partition and may(job) have them: its answer is that of all alike.
+    template <class May>
+    const WaitingJob* first(std::uint32_t partition, May may) const {
         const WaitingJob* best = nullptr;
         for (const auto& [request, alike] : alike_) {
-            if (request.partition != partition) continue;
-            if (best == nullptr || *alike.jobs.begin() < *best) best = &*alike.jobs.begin();
+            const WaitingJob& each = *alike.jobs.begin();
+            if (request.partition != partition || (best != nullptr && !(each < *best))) continue;
+            if (may(each.job)) best = &each;
         }
         return best;
     }
@@ -85,8 +88,5 @@ class WaitingQueue {
 
     std::map<Request, Alike> alike_;
 };
-
-// The first of several queues that wants GPUs of a partition.
-JobIndex first_waiting(const std::vector<WaitingQueue>& queues, std::uint32_t partition);
 
 }  // namespace railyard

@@ -395,6 +395,22 @@ TEST_CASE("A cluster queue borrows what its cohort leaves, and gives it back") {
     CHECK(run(spec, jobs).starts.at(2)[0] == Instant(10h));
 }
 
+TEST_CASE("Free GPUs that quotas keep from all who wait are idle") {
+    for (const char* scheduler : {"volcano", "kueue"}) {
+        WorldSpec spec = world(scheduler, 4);
+        spec.kube.queues = {{.name = "a", .capability = 16, .quota = {{16, {}}}},
+                            {.name = "b", .capability = 24, .quota = {{24, {}}}}};
+        std::vector<WorldJob> jobs = {job(1, 0s, 16, 10h), job(2, 0s, 8, 1h)};
+        const Outcome held = run(spec, jobs, {}, 10h);
+        CHECK(held.booked(Category::gang_wait) + held.booked(Category::fragmentation) == 0s);
+        CHECK(held.booked(Category::idle) == gpu_time(16, 10h));
+        jobs.push_back(job(3, 0s, 24, 1h, 1));  // of a queue that may have as many
+        const Outcome waits = run(spec, jobs, {}, 10h);
+        CHECK(waits.booked(Category::idle) <
+              gpu_time(16, 6h));  // late ones are evicted for a while
+    }
+}
+
 TEST_CASE("A workload that its own queue displaces keeps its place, one that is late does not") {
     WorldSpec spec = world("kueue", 4);
     std::vector<WorldJob> jobs = {job(1, 0s, 32, 10h), job(2, 1h, 32, 5h), job(3, 2h, 32, 1h)};
