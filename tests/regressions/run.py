@@ -494,6 +494,8 @@ def case_replicas_without_a_failure_do_not_make_designs_equal(program):
     longer = changed("failures.cause.0.repair_time=20 day")
     said = program.text("compare", scenario, *longer, "--no-estimates")
     check("no difference between A and B was seen" in said and "less than 3 times" in said, said)
+    pairs = program.json("compare", scenario, *longer, "--no-estimates")["comparisons"]
+    check(pairs[0]["may_differ_in"] == 1, pairs[0])
     said = program.text("compare", program.file("dense.toml", DENSE), *changed("failures.repair_sigma=0.1"), "--no-estimates")
     check("A and B are equal" in said and "excluded" not in said, said)
 

@@ -224,6 +224,15 @@ bool fails_at_random(const Scenario& s) {
            std::ranges::any_of(s.stores, breaks);
 }
 
+// In what share of replicas two that were equal in all may differ, at 95 %: the rule of three. None: they
+// are not equal, or nothing is drawn.
+std::optional<double> may_differ_in(const Comparison& c, const MetricComparison& m) {
+    const bool drawn =
+        fails_at_random(c.arms[m.a].scenario) || fails_at_random(c.arms[m.b].scenario);
+    if (m.pairs.verdict != Verdict::equal || !drawn) return std::nullopt;
+    return std::min(1.0, 3 / static_cast<double>(m.pairs.pairs));
+}
+
 // "B over A  (goodput B - A: +1.50 points, ...)"; what it takes when it is open.
 std::string verdict_text(const Comparison& c, const MetricComparison& m) {
     const PairedComparison& p = m.pairs;
@@ -240,10 +249,7 @@ std::string verdict_text(const Comparison& c, const MetricComparison& m) {
         case Verdict::equal: {
             const std::string same =
                 fmt::format("{} is the same in each of the {} replicas", m.metric, p.pairs);
-            if (!fails_at_random(c.arms[m.a].scenario) && !fails_at_random(c.arms[m.b].scenario)) {
-                return fmt::format("{} and {} are equal: {}", a, b, same);
-            }
-            // The rule of three: of what was never seen in n, up to 3 / n are expected, at 95 %.
+            if (!may_differ_in(c, m)) return fmt::format("{} and {} are equal: {}", a, b, same);
             return fmt::format(
                 "no difference between {} and {} was seen: {}; what comes less than "
                 "3 times in as many is not excluded",
@@ -404,6 +410,7 @@ Json arm_json(const ComparedArm& arm) {
 
 Json pair_json(const Comparison& c, const MetricComparison& m) {
     const PairedComparison& p = m.pairs;
+    const std::optional<double> rare = may_differ_in(c, m);
     return {{"metric", m.metric},
             {"unit", unit_of(m.metric)},
             {"a", c.arms[m.a].name},
@@ -417,6 +424,7 @@ Json pair_json(const Comparison& c, const MetricComparison& m) {
             {"confidence", p.confidence},
             {"correlation", p.correlation},
             {"verdict", verdict_name(p.verdict)},
+            {"may_differ_in", rare ? Json(*rare) : Json(nullptr)},
             {"pairs_to_settle", p.pairs_to_settle ? Json(*p.pairs_to_settle) : Json(nullptr)}};
 }
 
