@@ -15,6 +15,7 @@
 #include "sim/error.h"
 #include "tools/cli/cmd.h"
 #include "tools/cli/options.h"
+#include "tools/program/installation.h"
 
 namespace railyard {
 
@@ -24,10 +25,13 @@ std::string help(std::span<const Verb> verbs) {
     std::string out =
         "usage: railyard VERB [arguments]\n\nTries a GPU training cluster in simulation.\n\n";
     for (const Verb& verb : verbs) out += fmt::format("  {:11} {}\n", verb.name, verb.doc);
-    out +=
-        "  bench       speed against rivals (through tools/railyard, which builds it)\n"
-        "\n'railyard VERB --help' says more. 'railyard --version' prints the version.\n";
-    return out;
+    const std::string first = shipped_file("scenarios/hello/first.toml");
+    return out +
+           fmt::format(
+               "  bench       speed against rivals (through tools/railyard, which builds it)\n"
+               "\n'railyard VERB --help' says more. 'railyard --version' prints the version.\n"
+               "To begin: railyard run {}; studies are in {}\n",
+               first, shipped_file("scenarios/studies"));
 }
 
 int dispatch(std::span<const Verb> verbs, const std::vector<std::string>& arguments) {
