@@ -35,7 +35,14 @@ class Kueue : public KubeScheduler {
     void prolog_failed(JobIndex job, NodeIndex node) override;
     void silent(NodeIndex node) override;
     void schedule() override;
-    JobIndex first(std::uint32_t partition) const override;
+    JobIndex first(std::uint32_t partition) const override {
+        const JobIndex admitted = pods_.first(partition);
+        if (admitted != no_world_job) return admitted;
+        return first_waiting(waiting_, partition, [this](JobIndex job) {
+            return quotas_.fits_some(world_.job(job).queue, world_.device_of(job),
+                                     world_.job(job).gpus);
+        });
+    }
 
   private:
     struct Workload {
@@ -417,24 +424,6 @@ std::optional<Kueue::Admission> Kueue::find(JobIndex index) const {
         if (nodes) return Admission{f, std::move(*nodes)};
     }
     return std::nullopt;
-}
-
-JobIndex Kueue::first(std::uint32_t partition) const {
-    const JobIndex admitted = pods_.first(partition);
-    if (admitted != no_world_job) return admitted;
-    const auto within_quota = [&](JobIndex job) {
-        for (std::uint32_t f = 0; f < flavors_; ++f) {
-            const WorldJob& wants = world_.job(job);
-            if (quotas_.fits(wants.queue, resource(job, f), wants.gpus)) return true;
-        }
-        return false;
-    };
-    std::optional<WaitingJob> best;
-    for (const WaitingQueue& queue : waiting_) {
-        const WaitingJob* first = queue.first(partition, within_quota);
-        if (first != nullptr && (!best || *first < *best)) best = *first;
-    }
-    return best ? best->job : no_world_job;
 }
 
 void Kueue::admit(JobIndex job, const Admission& admission) {

@@ -50,6 +50,13 @@ bool KueueQuotas::fits(std::uint32_t queue, FlavorResource resource, std::int64_
     return left >= 0;
 }
 
+bool KueueQuotas::fits_some(std::uint32_t queue, std::size_t device, std::int64_t count) const {
+    for (std::uint32_t flavor = 0; flavor < flavors_; ++flavor) {
+        if (fits(queue, {flavor, device}, count)) return true;
+    }
+    return false;
+}
+
 std::int64_t KueueQuotas::most(std::uint32_t queue, FlavorResource resource) const {
     std::int64_t all = 0;
     for (std::uint32_t q = 0; q < queues_.size(); ++q) {

@@ -22,6 +22,7 @@ class KueueQuotas {
     // Negative: gives back.
     void use(std::uint32_t queue, FlavorResource resource, std::int64_t count);
     bool fits(std::uint32_t queue, FlavorResource resource, std::int64_t count) const;
+    bool fits_some(std::uint32_t queue, std::size_t device, std::int64_t count) const;  // flavour
     // Whether so many more would be beyond the queue's own.
     bool borrows(std::uint32_t queue, FlavorResource resource, std::int64_t count) const {
         return used(queue, resource) + count > quota(queue, resource).nominal;

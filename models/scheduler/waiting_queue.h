@@ -89,4 +89,15 @@ class WaitingQueue {
     std::map<Request, Alike> alike_;
 };
 
+// The first of several queues that wants GPUs of a partition and may have them.
+template <class May>
+JobIndex first_waiting(const std::vector<WaitingQueue>& queues, std::uint32_t partition, May may) {
+    const WaitingJob* best = nullptr;
+    for (const WaitingQueue& queue : queues) {
+        const WaitingJob* first = queue.first(partition, may);
+        if (first != nullptr && (best == nullptr || *first < *best)) best = first;
+    }
+    return best == nullptr ? no_world_job : best->job;
+}
+
 }  // namespace railyard
