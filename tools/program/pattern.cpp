@@ -9,7 +9,7 @@ namespace {
 
 // Made once for a pattern: a table asks for the same few of each of its rows.
 const std::regex& regex_of(const char* pattern) {
-    constexpr std::size_t kept_max = 256;
+    constexpr std::size_t kept_max = 1024;
     thread_local std::map<std::string, std::regex, std::less<>> kept;
     const auto found = kept.find(pattern);
     if (found != kept.end()) return found->second;
@@ -18,6 +18,15 @@ const std::regex& regex_of(const char* pattern) {
 }
 
 }  // namespace
+
+std::optional<std::string> problem_of_pattern(const std::string& pattern) {
+    try {
+        const std::regex tried(pattern);
+        return std::nullopt;
+    } catch (const std::regex_error& error) {
+        return error.what();
+    }
+}
 
 Found match_pattern(const std::string& text, const char* pattern) {
     std::smatch found;
@@ -38,6 +47,11 @@ std::vector<Found> find_all(const std::string& text, const char* pattern) {
         out.emplace_back(at->begin(), at->end());
     }
     return out;
+}
+
+std::string with_replaced(const std::string& text, const char* pattern,
+                          const std::string& instead) {
+    return std::regex_replace(text, regex_of(pattern), instead);
 }
 
 std::string without_pattern(const std::string& text, const char* pattern) {

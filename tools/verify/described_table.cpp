@@ -146,7 +146,7 @@ class TableRuns {
 
   private:
     void add(std::size_t number) {
-        RowRun run{number, Columns(table_.rows[number], d_.otherwise)};
+        RowRun run{number, d_.columns_of(table_.rows[number])};
         Columns& columns = run.columns;
         columns.add("row", fmt::format("{}", number + 1));
         columns.add("about", table_.about);
@@ -154,8 +154,7 @@ class TableRuns {
         add_sums(columns, number);
         for (const Words& words : d_.words) {
             if (words.name.empty()) continue;
-            const std::string* said = words.value(columns);
-            columns.add(words.name, said != nullptr ? *said : "");
+            columns.add(words.name, words.said(columns));
         }
         for (const Expectation& e : d_.expected) {
             if (e.rows.holds(columns)) run.expected.push_back({&e, e.simulated_of(columns)});
@@ -260,10 +259,10 @@ class TableRuns {
 
     void add_sums(Columns& columns, std::size_t number) const {
         for (const Sum& sum : d_.sums) {
-            const Columns own(table_.rows[number], d_.otherwise);
+            const Columns own = d_.columns_of(table_.rows[number]);
             double total = 0;
             for (const CsvRow& each : table_.rows) {
-                const Columns row(each, d_.otherwise);
+                const Columns row = d_.columns_of(each);
                 const bool together =
                     sum.among.empty() || row.text(sum.among) == own.text(sum.among);
                 if (together && sum.rows.holds(row)) total += row.figure(sum.column);

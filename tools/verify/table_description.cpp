@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include "tools/program/lists.h"
@@ -24,19 +25,54 @@ std::string number_text(double value) {
     return fmt::format("{:.15g}", value);
 }
 
+Columns::Columns(const CsvRow& row, const std::vector<std::string>& unsaid,
+                 const std::map<std::string, std::string>& otherwise, const std::vector<Same>& same)
+    : row_(row) {
+    for (auto& [column, field] : row_) {
+        if (contains(unsaid, lower_case(field))) field.clear();
+    }
+    for (const auto& [column, text] : otherwise) {
+        std::string& field = row_[column];
+        if (field.empty() || field == "-") field = text;
+    }
+    for (const auto& [column, patterns, as] : same) {
+        std::string& field = row_[column];
+        for (const std::string& pattern : patterns) {
+            const std::string small = lower_case(field);
+            if (find_pattern(small, pattern.c_str()).empty()) continue;
+            field = with_replaced(small, pattern.c_str(), as);
+        }
+    }
+}
+
+namespace {
+bool stands_alone(const std::string& text, std::size_t at, std::size_t size) {
+    const auto letter = [&](std::size_t i) {
+        return i < text.size() && std::isalpha(text[i]) != 0;
+    };
+    std::size_t end = at + size;
+    if (end < text.size() && text[end] == 's') ++end;
+    return (at == 0 || !letter(at - 1)) && !letter(end);
+}
+}  // namespace
+
 bool has_word(const std::string& text, const std::string& word) {
     const std::string small = lower_case(text);
     const std::string sought = lower_case(word);
-    const char* before =
-        "(?:^|[^a-z0-9])(?:no|not|non|none|nothing|without|w/o)[ _-]+(?:any |full[ -](?:[a-z]+ )?)?"
-        "(?:[a-z0-9_-]+(?:/| n?or ))*[a-z0-9_-]*$";
+    const bool alone = !match_pattern(sought, "[a-z0-9]{1,3}").empty();
+    const char* denials[] = {
+        "(?:^|[^a-z0-9])(?:no|not|non|none|nothing|without|w/o|except(?: for)?|all but)[ _-]+"
+        "(?:any |full[ -](?:[a-z]+ )?)?(?:[a-z0-9_-]+(?:/| n?or ))*[a-z0-9_-]*$",
+        "(?:^|[^a-z0-9])(?:compared (?:with|to)|than|vs\\.?|versus|unlike|instead of) "
+        "+[a-z0-9_-]*$"};
     const char* after = "^[a-z0-9_]*(?: |=|: ?)(?:false|off|none|disabled)(?![a-z0-9])";
     for (std::size_t at = small.find(sought); at != std::string::npos;
          at = small.find(sought, at + 1)) {
-        if (find_pattern(small.substr(0, at), before).empty() &&
-            find_pattern(small.substr(at + sought.size()), after).empty()) {
-            return true;
-        }
+        if (alone && !stands_alone(small, at, sought.size())) continue;
+        const std::string before = small.substr(0, at);
+        const bool denied = std::ranges::any_of(
+            denials, [&](const char* denial) { return !find_pattern(before, denial).empty(); });
+        if (!denied && find_pattern(small.substr(at + sought.size()), after).empty()) return true;
     }
     return false;
 }
@@ -85,6 +121,12 @@ const std::string* Words::refined(const std::string* word, const Columns& row) c
     return word;
 }
 
+std::string Words::said(const Columns& row) const {
+    if (!separators.empty()) return fmt::format("{}", unread(row).size());
+    const std::string* word = value(row);
+    return word != nullptr ? *word : "";
+}
+
 std::string Words::setting(const Columns& row) const {
     if (separators.empty()) {
         const std::string* said = value(row);
@@ -100,14 +142,15 @@ std::string Words::setting(const Columns& row) const {
     const std::vector<std::string> unread = each_piece(row, [&](const std::string& said) {
         for (const Found& name : find_all(said, "[^, ]+")) list.items.push_back(Value::of(name[0]));
     });
-    if (!unread.empty()) {
+    if (!unread.empty() && name.empty()) {
         throw RowError{columns[0], fmt::format("nothing here reads '{}'", unread[0])};
     }
+    if (!unread.empty()) return "";
     return list.items.empty() ? "" : key + "=" + toml_text(list);
 }
 
 std::vector<std::string> Words::unread(const Columns& row) const {
-    if (!key.empty()) return {};
+    if (separators.empty() || (!key.empty() && name.empty())) return {};
     return each_piece(row, [](const std::string&) {});
 }
 
@@ -152,6 +195,7 @@ class DescriptionReader {
         const Value* otherwise = top_.open_table(
             "otherwise",
             "What a column is where its field is empty, or where there is no such column");
+        read_same();
         read_sums();  // of the table's own columns
         read_parts();
         read_keys(top_, "set",
@@ -251,6 +295,34 @@ class DescriptionReader {
         return test;
     }
 
+    static void check_pattern(Section& section, const char* key, const std::string& pattern) {
+        if (const auto problem = problem_of_pattern(pattern)) {
+            section.error(key, fmt::format("'{}' is no regular expression: {}", pattern, *problem));
+        }
+    }
+
+    void read_same() {
+        top_.read("unsaid", out_.unsaid, "Texts, in small letters, that are as an empty field",
+                  {.otherwise = "none"});
+        for (Section& section : top_.sections(
+                 "same", "Ways to write the same, one after the other, each a [[table.same]]")) {
+            Same same;
+            section.read("column", same.column, "Whose text is written so", {.required = true});
+            section.read("patterns", same.patterns,
+                         "Regular expressions over its small letters: all that they find",
+                         {.required = true});
+            section.read("as", same.as, "Is written as this; $1 is the first group",
+                         {.required = true});
+            section.finish();
+            if (section.describing()) continue;
+            for (const std::string& pattern : same.patterns) {
+                check_pattern(section, "patterns", pattern);
+            }
+            check_columns(section, "column", {same.column});
+            out_.same.push_back(std::move(same));
+        }
+    }
+
     void read_parts() {
         for (Section& section : top_.sections(
                  "part", "Columns made of a part of another's text, each a [[table.part]]")) {
@@ -269,6 +341,7 @@ class DescriptionReader {
             if (part.pattern.empty() == part.words.values.empty()) {
                 section.error("pattern", "expected a pattern or values by word, one of the two");
             }
+            check_pattern(section, "pattern", part.pattern);
             check_columns(section, "column", {part.column});
             columns_.push_back(part.name);
             out_.parts.push_back(std::move(part));
@@ -394,7 +467,9 @@ class DescriptionReader {
         Words out;
         section.read("key", out.key, "The key of the scenario",
                      {.otherwise = "with separators: a piece that is no word is warned of"});
-        section.read("name", out.name, "A new column that has what they say, for when",
+        section.read("name", out.name,
+                     "A new column that has what they say, for when; with separators, how many "
+                     "pieces are no word: the row is then run without the key",
                      {.otherwise = "none"});
         section.read("columns", out.columns,
                      "Columns whose texts are looked through: the first that has a word decides, "
@@ -413,17 +488,16 @@ class DescriptionReader {
         section.finish();
         if (section.describing()) return;
         check_columns(section, "columns", out.columns);
+        if (!out.separators.empty()) {
+            for (const auto& [word, said] : out.values) check_pattern(section, "values", word);
+        }
         if (out.key.empty()) {
             if (out.separators.empty())
                 section.error("key", "is missing: what do the words decide?");
         } else if (const auto help = help_for_unknown_key(out.key); help && section.ok()) {
             section.error("key", fmt::format("no scenario has the key {}", out.key), *help);
         }
-        if (!out.name.empty()) {
-            if (!out.separators.empty())
-                section.error("name", "is of one word, and these are several");
-            columns_.push_back(out.name);
-        }
+        if (!out.name.empty()) columns_.push_back(out.name);
         out_.words.push_back(std::move(out));
     }
 
@@ -451,6 +525,7 @@ class DescriptionReader {
             }
             section.finish();
             if (section.describing()) continue;
+            check_pattern(section, "pattern", series.pattern);
             std::ranges::sort(series.from);
             out.push_back(std::move(series));
         }

@@ -21,15 +21,20 @@
 
 namespace railyard::described {
 
+// Ways to write the same: what a pattern finds in a column's text, which is then in small letters, is written
+// as `as`.
+struct Same {
+    std::string column;
+    std::vector<std::string> patterns;
+    std::string as;
+};
+
 // A row's columns, those that the description derives included.
 class Columns {
   public:
-    Columns(const CsvRow& row, const std::map<std::string, std::string>& otherwise) : row_(row) {
-        for (const auto& [column, text] : otherwise) {
-            std::string& field = row_[column];
-            if (field.empty() || field == "-") field = text;
-        }
-    }
+    // `unsaid`: texts, in small letters, that are as an empty field.
+    Columns(const CsvRow& row, const std::vector<std::string>& unsaid,
+            const std::map<std::string, std::string>& otherwise, const std::vector<Same>& same);
     bool has(const std::string& column) const { return row_.contains(column); }
     const std::string& text(const std::string& column) const {
         return Fields(row_).text(column.c_str());
@@ -116,7 +121,8 @@ struct KeyTemplate {
 };
 
 // Whether a text has the word somewhere, in small or capital letters, and does not deny it there: "no word",
-// "without that or word", "word=false", "words off".
+// "without that or word", "word=false", "words off", "compared with word", "all but word". One of up to three
+// letters stands alone: overlapped has no pp.
 bool has_word(const std::string& text, const std::string& word);
 
 // Which rows something is for: all, unless it says more.
@@ -161,16 +167,19 @@ struct Releases {
 // expression, and the key is a list of what they say; what says nothing of it is an empty text.
 struct Words {
     std::string key;
-    std::string name;  // of a column that has what they say; empty: none
+    std::string
+        name;  // of a column that has what they say, or how many pieces say nothing; empty: none
     std::vector<std::string> columns;
     std::optional<std::string> otherwise;
     std::string separators;
     std::vector<std::pair<std::string, std::string>> values;  // by word
     std::vector<Releases> releases;
 
+    // What the column `name` has.
+    std::string said(const Columns& row) const;
     // Key and value; "" where nothing is said or there is no key. RowError for a word that isn't known.
     std::string setting(const Columns& row) const;
-    // Without a key: pieces that are no word.
+    // Pieces that are no word, of which one would otherwise end the row: without a key, or with a name.
     std::vector<std::string> unread(const Columns& row) const;
 
     // Nothing where there is neither a word nor what to take otherwise.
@@ -242,11 +251,15 @@ struct Expectation {
 };
 
 struct Description {
+    Columns columns_of(const CsvRow& row) const { return {row, unsaid, otherwise, same}; }
+
     std::string file;
     std::string text;
     std::string title;
     std::optional<Template> row;
     std::map<std::string, std::string> otherwise;
+    std::vector<std::string> unsaid;
+    std::vector<Same> same;
     std::vector<Part> parts;
     std::vector<Sum> sums;
     std::vector<KeyTemplate> set;
