@@ -115,7 +115,7 @@ void UnorderedRecovery::hear(std::uint32_t id) {
         return pairs_.payload_of(f, number).first + run_.spec.header_bytes;
     };
     ack.came_bytes = sender.heard(f.acknowledged, report, bytes_of);
-    if (ack.came_bytes > 0 || waits_for_host(flow)) f.retries = 0;
+    if (ack.came_bytes > 0 || waits_for_news(flow)) f.retries = 0;
     const bool receipt = (packet.flags & flag_receipt) != 0;
     const bool trimmed = (packet.flags & flag_nack) != 0;
     if (trimmed && report.number >= f.acknowledged) {
@@ -161,26 +161,28 @@ void UnorderedRecovery::tell_of_path(std::uint32_t id, Picoseconds round_trip) {
                     run_.time());
 }
 
-// All that was sent is in the receiver's NIC, as its receipts say, and not all of it with the host.
-bool UnorderedRecovery::waits_for_host(std::uint32_t flow) {
-    const QueuePair& f = pairs_.pair(flow);
+// Nothing is under way, and nothing can go. What was sent is in the receiver's NIC, as its receipts say, and
+// not all of it with the host; or was lost, and has to wait for the window, which what is there may fill, or
+// for credit. The receiver may owe no news: its host takes little before it tells of it.
+bool UnorderedRecovery::waits_for_news(std::uint32_t flow) {
     UnorderedSender& sender = senders_[flow];
-    return f.acknowledged != f.sent && !sender.has_lost() && sender.oldest() == nullptr;
+    if (sender.oldest() != nullptr) return false;
+    if (sender.has_lost()) return pairs_.window_is_full(flow);
+    const QueuePair& f = pairs_.pair(flow);
+    return f.acknowledged != f.sent;
 }
 
 // Its timeout is that of the packet under way which was sent first. While nothing comes back, what is sent
 // again has twice as long after each that has passed for the packet that the receiver waits for. With nothing
-// under way it is that of what is to go again: its NIC may be cut off.
+// under way it is that of what is to go again, for its NIC may be cut off, or of news.
 void UnorderedRecovery::await_oldest(std::uint32_t flow) {
-    UnorderedSender& sender = senders_[flow];
-    const UnorderedSender::Sent* oldest = sender.oldest();
+    QueuePair& f = pairs_.pair(flow);
     if (run_.spec.retransmission_timeout.count() > 0) {
+        const UnorderedSender::Sent* oldest = senders_[flow].oldest();
         if (oldest != nullptr) return await_since(flow, oldest->at, oldest->again);
-        if ((sender.has_lost() && !pairs_.window_is_full(flow)) || waits_for_host(flow)) {
-            return await_since(flow, run_.now, true);
-        }
+        if (f.acknowledged != f.sent) return await_since(flow, run_.now, true);
     }
-    pairs_.pair(flow).timeout_at = PacketRun::unset;
+    f.timeout_at = PacketRun::unset;
 }
 
 void UnorderedRecovery::await_since(std::uint32_t flow, std::int64_t since, bool again) {
@@ -196,14 +198,14 @@ void UnorderedRecovery::await_since(std::uint32_t flow, std::int64_t since, bool
 // nothing. Or it will have its turn.
 void UnorderedRecovery::time_out_idle(std::uint32_t flow) {
     QueuePair& f = pairs_.pair(flow);
-    const bool full = pairs_.window_is_full(flow) || waits_for_host(flow);
+    const bool waits = waits_for_news(flow);
     const bool held_up = pairs_.is_held_up(flow);
-    if (held_up || full) {
+    if (held_up || waits) {
         if (!held_up && run_.spec.request_gap.count() == 0) return;
         ++run_.totals.timeouts;
         if (f.retries == run_.spec.retries) return pairs_.fail(flow);
         ++f.retries;
-        if (full) request(flow);
+        if (waits) request(flow);
     }
     await_since(flow, run_.now, true);
 }
@@ -229,12 +231,7 @@ void UnorderedRecovery::time_out_oldest(std::uint32_t flow) {
     }
     pairs_.aim(flow);
     await_oldest(flow);
-    if (pairs_.window_is_full(flow)) {
-        request(flow);
-        if (sender.oldest() == nullptr && run_.spec.request_gap.count() > 0) {
-            await_since(flow, run_.now, true);
-        }
-    }
+    if (pairs_.window_is_full(flow)) request(flow);
     pairs_.offer(flow);
 }
 

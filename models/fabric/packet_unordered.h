@@ -49,7 +49,7 @@ class UnorderedRecovery {
     void tell_of_path(std::uint32_t id, Picoseconds round_trip);
     void await_oldest(std::uint32_t flow);
     void await_since(std::uint32_t flow, std::int64_t since, bool again);
-    bool waits_for_host(std::uint32_t flow);
+    bool waits_for_news(std::uint32_t flow);
     void time_out_idle(std::uint32_t flow);
     void lose_by_order(std::uint32_t flow, const DeliveryReport& report, Picoseconds round_trip);
     void await_probe(std::uint32_t flow);

@@ -472,3 +472,35 @@ start = "30 us"
         CHECK(r.totals.timeouts > 0);
     }
 }
+
+TEST_CASE("what was lost on the way to a slow host goes again, though its window is one packet") {
+    for (const int senders : {2, 4, 7}) {
+        for (const int gbits : {10, 25, 50}) {
+            CAPTURE(senders);
+            CAPTURE(gbits);
+            const WindowResult r = run_first_window(
+                one_switch + fmt::format(R"(
+[[window.traffic]]
+kind = "incast"
+senders = {}
+bytes = "2 MB"
+[[window.fault]]
+kind = "slow_receiver"
+nic = "node-0.nic-0"
+rate = "{} Gbit/s"
+)",
+                                         senders, gbits),
+                {"fabric.compute.kind=ultra_ethernet", "fabric.compute.leaf=th5_64x800",
+                 "cluster.nodes=8", "cluster.nics_per_node=1"});
+            CHECK(r.ending == WindowEnding::resolved);
+            CHECK(r.failures == 0);
+            CHECK(r.totals.trimmed > 0);
+            CHECK(r.totals.retransmitted <= r.totals.trimmed);
+            // All goes at the pace of the host.
+            const double ideal = senders * 2e6 * 8 / (gbits * 1e9);
+            const double end = static_cast<double>(r.end.count()) * 1e-12;
+            CHECK(end > ideal);
+            CHECK(end < 1.03 * ideal);
+        }
+    }
+}
