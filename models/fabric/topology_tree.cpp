@@ -94,6 +94,12 @@ void plan_cores(TreePlan& plan, std::int64_t least, std::int64_t most, std::int6
     }
 }
 
+// What is wrong where a spine or a core switch is slower than a cable that it has to join.
+std::string no_port(const char* what, const SwitchModel& model, Bandwidth rate, bool of_sites) {
+    return fmt::format("a {} ({}) has no port at {}{}", what, model.name, line_rate_text(rate),
+                       of_sites ? ", which sites.bandwidth asks for" : "");
+}
+
 // Pods of leaves, one for each site where there are several. `most`: links of a leaf.
 std::optional<TreePlan> plan_pods(const TopologySpec& spec, std::int64_t leaf_count,
                                   std::int64_t up, std::int64_t most, Bandwidth port,
@@ -101,30 +107,39 @@ std::optional<TreePlan> plan_pods(const TopologySpec& spec, std::int64_t leaf_co
     TreePlan plan;
     const bool sites = spec.sites > 1;
     const Bandwidth rate = core_rate(spec, port);
+    const bool given = sites && spec.site_bandwidth.bits_per_second() > 0;
     const double oversubscription =
         sites ? spec.site_oversubscription * rate.bytes_per_second() / port.bytes_per_second()
               : spec.spine_oversubscription;
     const std::int64_t spine_ports = spec.spine.ports_at(port);
     const std::int64_t down_max = down_ports_max(spec.spine, port, rate, oversubscription);
-    if (!sites && down_max == 0) {
-        problem =
-            fmt::format("a spine ({}) has no port at {}", spec.spine.name, line_rate_text(port));
+    if (spine_ports == 0 || (!sites && down_max == 0)) {
+        problem = no_port("spine", spec.spine, port, false);
+        return std::nullopt;
+    }
+    if (spec.spine.ports_at(rate) == 0) {
+        problem = no_port("spine", spec.spine, rate, given);
+        return std::nullopt;
+    }
+    const std::int64_t core_ports = spec.core.ports_at(rate);
+    if (core_ports == 0) {
+        problem = no_port("core switch", spec.core, rate, given);
         return std::nullopt;
     }
     plan.pods = sites ? spec.sites : ceil_div(leaf_count, down_max);
     plan.pod_leaves = ceil_div(leaf_count, plan.pods);
     plan.spines = fan_out_of_pod(plan.pod_leaves, up, most, down_max);
     if (plan.spines.switches == 0) {
+        const std::int64_t cables = up_ports_for(plan.pod_leaves, oversubscription);
         problem = fmt::format(
-            "a site has two tiers: {} leaves at {} and {} cables to other sites at {} are more "
+            "a site has two tiers: {} leaves at {} and {} cable{} to other sites at {} are more "
             "than the {} ports of {} of a spine ({})",
-            plan.pod_leaves, line_rate_text(port), up_ports_for(plan.pod_leaves, oversubscription),
+            plan.pod_leaves, line_rate_text(port), cables, cables == 1 ? "" : "s",
             line_rate_text(rate), spec.spine.ports, line_rate_text(spec.spine.port_bandwidth),
             spec.spine.name);
         return std::nullopt;
     }
     const std::int64_t down = plan.pod_leaves * (plan.spines.links / plan.spines.switches);
-    const std::int64_t core_ports = spec.core.ports_at(rate);
     // What the leaves leave of a spine's ports, at the rate of its cables up.
     const std::int64_t left =
         in_proportion(spine_ports - down, spine_ports, spec.spine.ports_at(rate));
