@@ -91,8 +91,14 @@ PacketKeys::PacketKeys(Section& network, NetworkKind kind, std::optional<Routing
     network.read("mtu", mtu_, "Payload of a full packet", {Bound::positive, "from the catalogue"});
     const bool of_queue_pairs = kind == NetworkKind::infiniband || kind == NetworkKind::roce;
     constexpr std::int64_t path_mtus[] = {256, 512, 1024, 2048, 4096};
-    constexpr Bytes mtu_max = Bytes::of(65000);  // with headers in 16 bits
-    keep_within(network, "mtu", mtu_, of_queue_pairs ? Bytes::of(path_mtus[4]) : mtu_max);
+    const std::int64_t mtu_max = of_queue_pairs ? path_mtus[4] : 65000;  // with headers in 16 bits
+    if (mtu_ && mtu_->count() > mtu_max) {
+        network.error(
+            "mtu", fmt::format("expected at most {} B, found {} B", mtu_max, mtu_->count()),
+            of_queue_pairs ? "the path MTU of queue pairs; an Ethernet MTU of 9000 B carries 4096 B"
+                           : "");
+        mtu_ = Bytes::of(mtu_max);
+    }
     if (of_queue_pairs && mtu_ &&
         std::ranges::find(path_mtus, mtu_->count()) == std::end(path_mtus)) {
         network.warning("mtu",
