@@ -795,22 +795,41 @@ void check_queue(Section& buffer, Bytes queue, const std::vector<BufferPlan>& pl
                              topology.switch_model(smallest->at).name, to_text(queue)));
 }
 
+// What a switch whose buffer can't hold the headroom of all its cables to other buildings could do with: a
+// shorter way, or fewer of these cables. The built-in trees have as few spines as their ports allow.
+std::string reach_of_pauses(Catalogue& catalogue, const Topology& topology, const PacketProfile& p,
+                            VertexId at) {
+    std::string text;
+    if (const auto longest = site_distance_max(catalogue, topology, p, at)) {
+        text += fmt::format("sites.distance = \"{:g} km\" would do; ", longest->value / 1000);
+    }
+    std::int64_t cables = 0;
+    for (LinkId l = 0; l < topology.links().size(); ++l) {
+        if (topology.links()[l].from == at && topology.between_sites(l)) ++cables;
+    }
+    if (cables > 1) {
+        text += fmt::format(
+            "fewer than its {} long cables would reach further (a higher sites.oversubscription, "
+            "or "
+            "more spines in a custom topology); ",
+            cables);
+    }
+    return text;
+}
+
 // True: pauses can't reach as far as the next building.
 bool check_site_headroom(Section& buffer, Section& pfc, Catalogue& catalogue,
                          const Topology& topology, const PacketProfile& p,
                          const std::vector<BufferPlan>& full) {
     const std::string without = "sites.lossless = false does without pauses there";
     if (!full.empty()) {
-        const auto longest = site_distance_max(catalogue, topology, p, full[0].at);
         buffer.error(
             "size",
             fmt::format(
                 "{}: a buffer of {}, of which its ports set apart {} with buildings {:g} km apart",
                 switches_text(topology, full), to_text(full[0].buffer), to_text(full[0].reserved),
                 topology.spec().site_distance.value / 1000),
-            longest ? fmt::format("sites.distance = \"{:g} km\" would do; {}",
-                                  longest->value / 1000, without)
-                    : without);
+            reach_of_pauses(catalogue, topology, p, full[0].at) + without);
         return true;
     }
     for (LinkId l = 0; l < topology.links().size(); ++l) {
