@@ -33,7 +33,7 @@ struct CablePrices {
     const char* coherent_transceiver;  // beyond
 };
 constexpr CablePrices cable_prices[] = {
-    {10, "copper_1g", "copper_1g", "optic_200g", "optic_lr", "optic_zr"},
+    {10, "copper_1g", "copper_1g", "optic_1g", "optic_1g", "optic_1g"},
     {200, "dac_200g", "aoc_hdr", "optic_200g", "optic_lr", "optic_zr"},
     {400, "dac_400g", "aoc_400g", "optic_400g", "optic_lr", "optic_zr"},
     {INFINITY, "dac_800g", "aoc_800g", "optic_800g_dr8", "optic_800g_lr", "optic_800g_zr"},
