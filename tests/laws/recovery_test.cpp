@@ -119,6 +119,20 @@ TEST_CASE("an injected failure takes its node at its time for its duration") {
     CHECK(r.log[1].slot == 3);
 }
 
+TEST_CASE("no burst follows an injected failure") {
+    const std::string bursts = R"([[failures.cause]]
+name = "cascade"
+rate_per_node = "0 /day"
+remedy = "reset"
+burst = 20
+burst_within = "30 h"
+)";
+    const ReplicaResult r = run(eight + bursts + injected("10 h", "cascade", 3));
+    CHECK(r.job.interruptions[0] == 0);
+    CHECK(r.job.interruptions[1] == 1);
+    CHECK(r.job.strikes_while_down == 0);
+}
+
 TEST_CASE("a cause of the catalogue can be injected where no profile is") {
     const ReplicaResult r = run(eight + injected("10 h", "software", 0));
     CHECK(r.job.interruptions[1] == 1);
