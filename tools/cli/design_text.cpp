@@ -61,6 +61,9 @@ struct Teller {
     // Designs by why they are impossible; the commonest reason first.
     std::vector<std::pair<std::string, std::vector<std::string>>> impossible_designs() const;
     std::string verdict() const;
+    std::string than_next() const;
+    std::string cheaper() const;
+    std::string indifference() const { return fmt::format("{:.3g} %", 100 * q.indifference); }
     DecisionSection best() const;
     DecisionSection next() const;
     DecisionSection front() const;
@@ -101,14 +104,34 @@ std::string Teller::verdict() const {
                            figure_range(q.objective, answer.designs[0].nine_tenths));
     }
     if (answer.designs.size() < 2) return out + ".";
-    const PairedComparison& pairs = answer.designs[0].next->pairs;
-    const bool sure = pairs.verdict == Verdict::first;
-    out += fmt::format(". The next, {}, is {}{}", design(1).label,
-                       change_text(q.objective, pairs.difference),
-                       sure ? "" : " and not told from it by luck alone");
-    if (!answer.designs[0].next->by_price) return out + ".";
-    return out + fmt::format(": the first is the cheaper one, by {} of {}.",
-                             fine_money(design(1).spent[0] - first.spent[0]), search.figures[0]);
+    out += fmt::format(". The next, {}, is {}", design(1).label, than_next());
+    if (answer.designs[0].next->by_price) {
+        out += fmt::format(": the first is the cheaper one, by {} of {}",
+                           fine_money(design(1).spent[0] - first.spent[0]), search.figures[0]);
+    }
+    return out + "." + cheaper();
+}
+
+std::string Teller::than_next() const {
+    const NextDesign& next = *answer.designs[0].next;
+    if (next.pairs.verdict == Verdict::equal) {
+        return fmt::format("the same in each of {} replicas", next.pairs.pairs);
+    }
+    const std::string change = change_text(q.objective, next.pairs.difference);
+    if (next.by_price) return fmt::format("{}, {} at most", change, indifference());
+    if (next.pairs.verdict == Verdict::first) return change;
+    return change + " and not told from it by luck alone";
+}
+
+std::string Teller::cheaper() const {
+    if (!search.cheaper) return "";
+    const SearchedDesign& d = search.designs[*search.cheaper];
+    if (*search.cheaper == answer.designs[1].design) {
+        return fmt::format(" It is cheaper, by {} of {}.",
+                           fine_money(design(0).spent[0] - d.spent[0]), search.figures[0]);
+    }
+    return fmt::format(" {} is cheaper, by {} of {}, and not told from the first by luck alone.",
+                       d.label, fine_money(design(0).spent[0] - d.spent[0]), search.figures[0]);
 }
 
 DecisionSection Teller::best() const {
@@ -207,7 +230,10 @@ DecisionSection Teller::regret() const {
 
 DecisionSection Teller::change() const {
     DecisionSection out{"What would change the decision", {}, {}, {}};
-    out.table.columns = {"estimate or price", "value", "tried", "the next is better beyond"};
+    const bool by_price = answer.designs.size() > 1 && answer.designs[0].next->by_price;
+    out.table.columns = {"estimate or price", "value", "tried",
+                         by_price ? fmt::format("the next is better by {} beyond", indifference())
+                                  : "the next is better beyond"};
     for (const Turning& t : answer.turning) {
         out.table.rows.push_back({t.input, t.value.empty() ? "-" : t.value,
                                   fmt::format("{} to {}", t.low, t.high),
@@ -217,9 +243,16 @@ DecisionSection Teller::change() const {
         out.sentences.emplace_back("There is one design: nothing can change it.");
         return out;
     }
-    if (answer.designs[0].next->by_price) {
-        out.sentences.emplace_back(
-            "The second is as good as the first and dearer: no estimate was tried.");
+    const PairedComparison& pairs = answer.designs[0].next->pairs;
+    if (pairs.verdict == Verdict::equal) {
+        out.sentences.push_back(fmt::format(
+            "The second is exactly as good as the first in each of {} replicas{}: no estimate was "
+            "tried.",
+            pairs.pairs, by_price ? ", and dearer" : ""));
+    } else if (answer.turning.empty() && by_price) {
+        out.sentences.push_back(fmt::format(
+            "No estimate or price alone: at no end of any is the second better by more than {}.",
+            indifference()));
     } else if (answer.turning.empty()) {
         out.sentences.emplace_back(
             "No estimate or price alone: at both ends of each the first design stays better than "
@@ -492,6 +525,12 @@ Json decision_json(const DesignQuestion& q, const DesignSearch& search, const De
         if (t.breakeven) turning.back()["breakeven"] = *t.breakeven;
     }
     Json worth = Json::array();
+    Json cheaper = nullptr;
+    if (search.cheaper) {
+        const SearchedDesign& d = search.designs[*search.cheaper];
+        const double less = search.designs[search.best[0]].spent[0] - d.spent[0];
+        cheaper = {{"design", d.label}, {"less_usd", less}};
+    }
     for (const InputWorth& w : answer.worth) {
         worth.push_back({{"input", w.input}, {"worth", w.worth}, {"quote", is_price(w.input)}});
     }
@@ -506,6 +545,7 @@ Json decision_json(const DesignQuestion& q, const DesignSearch& search, const De
             {"exhaustive_replicas", search.exhaustive},
             {"chance_of_dropping_the_best", q.chance},
             {"best", best},
+            {"cheaper_not_told_from_the_first", cheaper},
             {"front", front},
             {"regret", answer.regret},
             {"worlds", answer.worlds},

@@ -52,6 +52,7 @@ class Answerer {
     void explain_next();
     std::vector<CostStep> lines_of(std::size_t design) const;
     void find_turning();
+    double head_start() const;
     std::optional<std::string> breakeven(const UncertainInput& input);
 
     const DesignQuestion& q_;
@@ -258,11 +259,19 @@ void Answerer::explain_next() {
         });
         next.work = known_[d + 1].work / known_[d].work;
         next.pairs = compare_designs(q_, searched(d), searched(d + 1));
-        next.by_price = d == 0 && q_.priced && next.pairs.verdict != Verdict::first &&
+        next.by_price = d == 0 && q_.price_decides() && as_good(q_, next.pairs) &&
                         !better_than(next.pairs.mean_a, next.pairs.mean_b, q_.objective.better) &&
                         searched(d).spent[0] < searched(d + 1).spent[0];
         out_.designs[d].next = std::move(next);
     }
+}
+
+// What the first one's metric counts times: it gives way only to what is better by more than nobody minds
+// where it leads as the cheaper.
+double Answerer::head_start() const {
+    if (!out_.designs[0].next->by_price) return 1;
+    const bool higher = better_of(q_.objective.metric) == Better::higher;
+    return higher ? 1 + q_.indifference : 1 - q_.indifference;
 }
 
 // Where the two best change places, on the replicas that they were ranked by.
@@ -287,7 +296,8 @@ std::optional<std::string> Answerer::breakeven(const UncertainInput& input) {
         std::vector<double> values[2];
         for (std::size_t d = 0; d < 2; ++d) {
             for (const double value : found[d]->values[0]) {
-                values[d].push_back(q_.objective.in_calendar(value, searched(d).facts.utilisation));
+                values[d].push_back(q_.objective.in_calendar(value, searched(d).facts.utilisation) *
+                                    (d == 0 ? head_start() : 1));
             }
         }
         return compare_paired(values[0], values[1], better_of(q_.objective.metric));
@@ -303,20 +313,24 @@ std::optional<std::string> Answerer::breakeven(const UncertainInput& input) {
 }
 
 void Answerer::find_turning() {
-    if (known_.size() < 2 || out_.designs[0].next->by_price) return;
+    if (known_.size() < 2) return;
+    const auto& pairs = out_.designs[0].next->pairs;
+    if (pairs.verdict == Verdict::equal) return;
+    const double start = head_start();
     const auto judged = [&](std::size_t d) {
         return JudgedDesign{
             searched(d).label,
             q_.text,
             q_.file,
             {.settings = searched(d).facts.settings, .one_draw = true, .windows = options_.windows},
-            q_.objective.in_calendar(1, searched(d).facts.utilisation)};
+            q_.objective.in_calendar(1, searched(d).facts.utilisation) * (d == 0 ? start : 1)};
     };
     // In the metric's own terms, as its replicas have it at typical prices.
-    const auto& pairs = out_.designs[0].next->pairs;
     const double scale = q_.objective.scale;
-    const double difference = q_.objective.inverse ? scale / pairs.mean_b - scale / pairs.mean_a
-                                                   : pairs.difference / scale;
+    const double of_first = q_.objective.inverse ? scale / pairs.mean_a : pairs.mean_a / scale;
+    const double change = q_.objective.inverse ? scale / pairs.mean_b - scale / pairs.mean_a
+                                               : pairs.difference / scale;
+    const double difference = change - (start - 1) * of_first;
     const VerdictEstimates found =
         verdict_estimates(trials(0, "estimates"), judged(0), judged(1),
                           {q_.objective.metric, better_of(q_.objective.metric), difference,

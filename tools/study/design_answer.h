@@ -20,7 +20,8 @@ struct NextDesign {
     double cost_per_year = 0;     // the next design's less this one's
     double work = 0;              // the next one's work a year over this one's
     PairedComparison pairs;       // of the objective's figure, the next one's less this one's
-    bool by_price = false;        // the next one's figure is as good: this one leads as the cheaper
+    // The next one is as good, in the mean no worse: this one leads as the cheaper.
+    bool by_price = false;
 };
 
 struct AnsweredDesign {

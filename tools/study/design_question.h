@@ -3,6 +3,7 @@
 // [design]; README.md has the language.
 
 #include "models/campaign/campaign.h"
+#include "models/campaign/cost_metrics.h"
 #include "sim/comparison.h"
 #include "tools/study/design_space.h"
 
@@ -70,6 +71,8 @@ struct DesignQuestion {
         const char* unit_cost = nullptr;
     };
     std::optional<Job> job() const;
+    // Of designs that are as good the cheaper one is the answer. Money as the objective has said it all.
+    bool price_decides() const { return priced && cost_metric(objective.metric) == nullptr; }
     // The parallel plan of each design: the file's, or the fastest that fits on an ideal network, or for
     // finalists the fastest on their own flows.
     enum class Plans : std::uint8_t { given, ideal, flow } plans = Plans::ideal;

@@ -156,6 +156,7 @@ class Searcher {
     std::string race_text(const RaceState& state, const std::vector<std::size_t>& field) const;
     void rank(const std::vector<std::size_t>& field);
     void lead_with_the_cheapest();
+    void find_cheaper();
     std::vector<std::size_t> able() const;
     bool go_on() const { return options_.cancelled == nullptr || !*options_.cancelled; }
 
@@ -489,20 +490,35 @@ void Searcher::rank(const std::vector<std::size_t>& field) {
         return better_than(x.mean(), y.mean(), q_.objective.better);
     };
     std::ranges::stable_sort(out_.best, before);
-    if (q_.priced) lead_with_the_cheapest();
+    out_.cheaper.reset();
+    if (!q_.price_decides() || out_.best.empty()) return;
+    lead_with_the_cheapest();
+    find_cheaper();
 }
 
-// None that is told from the best one leads.
+// None that is not as good as the best one leads.
 void Searcher::lead_with_the_cheapest() {
     auto cheapest = out_.best.begin();
     for (auto it = out_.best.begin(); it != out_.best.end(); ++it) {
         const SearchedDesign& design = out_.designs[*it];
         if (design.fate != Fate::racing) break;  // they come last
         if (design.spent[0] >= out_.designs[*cheapest].spent[0]) continue;
-        const Verdict verdict = compare_designs(q_, out_.designs[out_.best[0]], design).verdict;
-        if (verdict == Verdict::undecided || verdict == Verdict::equal) cheapest = it;
+        if (as_good(q_, compare_designs(q_, out_.designs[out_.best[0]], design))) cheapest = it;
     }
-    if (cheapest != out_.best.end()) std::rotate(out_.best.begin(), cheapest, cheapest + 1);
+    std::rotate(out_.best.begin(), cheapest, cheapest + 1);
+}
+
+void Searcher::find_cheaper() {
+    const SearchedDesign& first = out_.designs[out_.best[0]];
+    double least = first.spent[0];
+    for (const std::size_t i : out_.best) {
+        const SearchedDesign& design = out_.designs[i];
+        if (design.fate != Fate::racing) break;
+        if (design.spent[0] >= least) continue;
+        if (compare_designs(q_, first, design).verdict != Verdict::undecided) continue;
+        least = design.spent[0];
+        out_.cheaper = i;
+    }
 }
 
 bool Searcher::race_on(Fidelity fidelity, std::int64_t most) {
@@ -576,6 +592,12 @@ PairedComparison compare_designs(const DesignQuestion& question, const SearchedD
     const std::size_t draws = draws_of_pairs(a.facts.draws, b.facts.draws);
     return compare_paired(std::span(a.values).first(pairs), std::span(b.values).first(pairs),
                           question.objective.better, 0.95, dealt_over(pairs, draws));
+}
+
+bool as_good(const DesignQuestion& question, const PairedComparison& pairs) {
+    const double margin = question.indifference * std::abs(pairs.mean_a);
+    return pairs.verdict == Verdict::equal ||
+           (pairs.interval.low >= -margin && pairs.interval.high <= margin);
 }
 
 DesignSearch search_designs(const DesignQuestion& question, const SearchOptions& options,

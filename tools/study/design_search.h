@@ -35,13 +35,18 @@ struct SearchedDesign {
 PairedComparison compare_designs(const DesignQuestion& question, const SearchedDesign& a,
                                  const SearchedDesign& b);
 
+// The two are one answer: the same in each replica, or the whole interval of the difference is within the
+// question's indifference. That they are not told apart is not enough: few replicas tell nothing apart.
+bool as_good(const DesignQuestion& question, const PairedComparison& pairs);
+
 struct DesignSearch {
     std::vector<SearchedDesign> designs;  // of the space, in its order
-    // Those that may win, best first; of those that are not told from the best the cheapest leads.
+    // Those that may win, best first; of those that are as good as the best the cheapest leads.
     std::vector<std::size_t> best;
-    std::vector<std::size_t> front;    // of those that ran and keep the limits
-    std::vector<std::string> figures;  // "cost", "days", "power": what a front is of
-    std::size_t tuned = 0;             // settings of free axes that were tried
+    std::optional<std::size_t> cheaper;  // the cheapest one that is not told from the first
+    std::vector<std::size_t> front;      // of those that ran and keep the limits
+    std::vector<std::string> figures;    // "cost", "days", "power": what a front is of
+    std::size_t tuned = 0;               // settings of free axes that were tried
     std::int64_t plans_tried = 0;
     std::int64_t replicas = 0;    // that were looked at
     std::int64_t exhaustive = 0;  // that all designs with as many as the last ones take
