@@ -65,6 +65,14 @@ class JobMaker {
 
 }  // namespace
 
+bool drawn_at_random(const JobSource& source) {
+    const auto varies = [&](const JobSource::Size& size) {
+        return size.median > Duration{} && source.sigma > 0;
+    };
+    return source.rate.per_second > 0 || source.sizes.size() > 1 || source.mean > source.median ||
+           std::ranges::any_of(source.sizes, varies);
+}
+
 PublishedStream read_published_stream(Catalogue& c, const std::string& name) {
     const char* kind = "job_stream";
     PublishedStream out;

@@ -32,6 +32,9 @@ struct JobSource {
     double limit_factor = 0;  // time limit in proportion to the work; 0: like.limit
 };
 
+// Replicas differ in when its jobs come, or in what they are.
+bool drawn_at_random(const JobSource& source);
+
 // What a named stream of the catalogue says of its jobs.
 PublishedStream read_published_stream(Catalogue& catalogue, const std::string& name);
 // Draws the source's jobs from it.

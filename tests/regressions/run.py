@@ -500,6 +500,37 @@ def case_replicas_without_a_failure_do_not_make_designs_equal(program):
     check("A and B are equal" in said and "excluded" not in said, said)
 
 
+DRAWN = """
+[run]
+duration = "2 day"
+replicas = 2
+[cluster]
+nodes = 64
+[scheduler]
+kind = "easy"
+estimate = "work"
+[failures]
+profile = "none"
+[[jobs.kind]]
+name = "a"
+gpus = 8
+work = "1 h"
+rate = "1 /h"
+"""
+
+
+def case_replicas_whose_jobs_are_drawn_do_not_make_designs_equal(program):
+    """No two of these jobs wait for each other in two replicas; in a third one they may."""
+    sjf = changed('scheduler.kind="sjf"')
+    drawn = program.file("drawn.toml", DRAWN)
+    said = program.text("compare", drawn, *sjf, "--no-estimates")
+    check("no difference between A and B was seen" in said and "are equal" not in said, said)
+    for of_kind in ('count = 3', 'count = 3\nown_failure_rate_per_gpu = "1e-9 /h"'):
+        all_at_once = program.file("at_once.toml", DRAWN.replace('rate = "1 /h"', of_kind))
+        said = program.text("compare", all_at_once, *sjf, "--no-estimates")
+        check(("A and B are equal" in said) == (of_kind == "count = 3"), said)
+
+
 PRICED = DENSE + '[storage]\nsystem = "weka"\nservers = 8\n[cost]\nyears = "4 years"\n'
 
 

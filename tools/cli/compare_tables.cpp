@@ -212,13 +212,19 @@ std::string difference_with_interval(const Comparison& c, const MetricComparison
                        100 * m.pairs.confidence, interval_text(m, decimals));
 }
 
-bool fails_at_random(const Scenario& s) {
+// Its replicas may differ: something fails, or jobs come, as luck has it.
+bool hangs_on_luck(const Scenario& s) {
     const auto breaks = [](const StoreSetup& store) {
         const auto& f = store.failures;
         return f &&
                f->drive.rate.per_second + f->server.rate.per_second + f->box.rate.per_second > 0;
     };
-    return strike_rate(s).per_second > 0 || strike_rate_per_job(s).per_second > 0 ||
+    const auto fails = [](const WorldJobKind& kind) {
+        return kind.own_failure_rate_per_gpu.per_second > 0;
+    };
+    const bool jobs = s.world && (std::ranges::any_of(s.world->sources, drawn_at_random) ||
+                                  std::ranges::any_of(s.world->spec.kinds, fails));
+    return jobs || strike_rate(s).per_second > 0 || strike_rate_per_job(s).per_second > 0 ||
            !s.network_faults.causes.empty() ||
            (s.power.pump && s.power.pump->failure_rate.per_second > 0) ||
            std::ranges::any_of(s.stores, breaks);
@@ -227,8 +233,7 @@ bool fails_at_random(const Scenario& s) {
 // In what share of replicas two that were equal in all may differ, at 95 %: the rule of three. None: they
 // are not equal, or nothing is drawn.
 std::optional<double> may_differ_in(const Comparison& c, const MetricComparison& m) {
-    const bool drawn =
-        fails_at_random(c.arms[m.a].scenario) || fails_at_random(c.arms[m.b].scenario);
+    const bool drawn = hangs_on_luck(c.arms[m.a].scenario) || hangs_on_luck(c.arms[m.b].scenario);
     if (m.pairs.verdict != Verdict::equal || !drawn) return std::nullopt;
     return std::min(1.0, 3 / static_cast<double>(m.pairs.pairs));
 }
