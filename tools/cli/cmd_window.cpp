@@ -60,25 +60,23 @@ void print_new_warnings(const std::vector<Diagnostic>& warnings, std::set<std::s
     }
 }
 
-// Faults that began when nothing was under way any more.
+// Faults that began when nothing was under way any more, or that the window did not last to.
 std::vector<Diagnostic> late_faults(const Scenario& s, const NetworkWindow& window,
                                     const WindowResult& r) {
-    Picoseconds over{};
-    for (const Picoseconds end : r.ends) {
-        over = std::max(over, end == PacketEngine::never ? r.end : end);
-    }
+    const bool cut_off = std::ranges::find(r.ends, PacketEngine::never) != r.ends.end();
+    const Picoseconds over = cut_off || r.ends.empty() ? r.end : *std::ranges::max_element(r.ends);
+    const std::string network = window.network->name;
+    const std::string after = to_text(std::chrono::duration_cast<Duration>(over));
+    const std::string when =
+        cut_off ? fmt::format("the window of the {} network ended before, after {}", network, after)
+                : fmt::format("all traffic on the {} network was over after {}", network, after);
     std::vector<Diagnostic> out;
     for (std::size_t i = 0; i < s.window.faults.size(); ++i) {
         const FaultSpec& fault = s.window.faults[i];
         const bool always = fault.fault.kind == WindowFault::Kind::bit_errors;
-        if (always || fault.network != window.network->name || fault.fault.start < over) continue;
+        if (always || fault.network != network || fault.fault.start < over) continue;
         out.push_back(
-            {s.file,
-             {},
-             fmt::format("window.fault[{}].start", i),
-             fmt::format("has no effect: all traffic on the {} network was over after {}",
-                         fault.network, to_text(std::chrono::duration_cast<Duration>(over))),
-             {}});
+            {s.file, {}, fmt::format("window.fault[{}].start", i), "has no effect: " + when, {}});
     }
     return out;
 }
