@@ -500,6 +500,59 @@ def case_replicas_without_a_failure_do_not_make_designs_equal(program):
     check("A and B are equal" in said and "excluded" not in said, said)
 
 
+GANGS = """
+[run]
+duration = "200 h"
+[cluster]
+nodes = 4
+[scheduler]
+kind = "kubernetes"
+[[jobs.kind]]
+name = "gang"
+gpus = 32
+work = "10 h"
+count = 2
+"""
+GANG_STUDY = GANGS + """
+[sweep]
+[[sweep.axis]]
+key = "jobs.kind.0.work"
+values = ["10 h", "11 h"]
+"""
+GANG_QUESTION = GANGS + """
+[design]
+objective = "metric"
+metric = "utilisation"
+plan = "given"
+replicas_most = 2
+replicas_first = 2
+worlds = 2
+[[design.axis]]
+key = "cluster.nodes"
+values = [4, 8]
+"""
+
+
+def case_a_deadlock_in_a_given_time_is_told_by_all_that_run_it(program):
+    """Two gangs that bind their pods one by one hold half of the cluster each."""
+    gangs = program.file("gangs.toml", GANGS)
+    waits = "replica 0: 2 of 2 jobs wait, and nothing will happen any more\ndeadlock: job 1 waits for job 2"
+    code, stdout, stderr = program.run("run", gangs, "--json", "--no-estimates")
+    stuck = json.loads(stdout)["stuck"]
+    check(code == 0 and stuck["replica"] == 0 and "deadlock: job 1 waits for job 2" in stuck["report"], stuck)
+    check("warning: " + waits in stderr, stderr)
+    larger = program.run("run", gangs, "--json", "--no-estimates", *changed("cluster.nodes=8"))
+    check("stuck" not in json.loads(larger[1]) and "wait" not in larger[2], larger)
+    code, stdout, stderr = program.run("compare", gangs, *changed("cluster.nodes=8"), "--no-estimates", "--json")
+    arms = json.loads(stdout)["arms"]
+    check(code == 0 and ["stuck" in arm for arm in arms] == [True, False], arms)
+    check("warning: A: " + waits in stderr and "B: " not in stderr, stderr)
+    code, _, stderr = program.run("sweep", program.file("study.toml", GANG_STUDY), "--no-estimates")
+    check(code == 0 and stderr.count(waits) == 2 and "11 h: " + waits in stderr, stderr)
+    code, _, stderr = program.run("design", program.file("question.toml", GANG_QUESTION))
+    check(code == 0 and "warning: nodes = 4: " + waits in stderr and "nodes = 8: " not in stderr, stderr)
+
+
 DRAWN = """
 [run]
 duration = "2 day"

@@ -162,6 +162,7 @@ bool run_arms(std::vector<ComparedArm>& arms, unsigned threads, SavedRun& saved)
             carry_prices(*arm.cost, result.metrics);
         }
         arm.limits = std::move(result.limits);
+        arm.stuck = std::move(result.stuck);
         arm.sums = std::move(result);
     }
     return true;
@@ -264,6 +265,12 @@ void save_verdict(const Comparison& c, SavedRun& saved) {
 }
 
 int exit_code(const Comparison& c) {
+    std::vector<Deadlock> deadlocks;
+    for (const ComparedArm& arm : c.arms) {
+        if (!arm.stuck || arm.sums.worst == Ending::stuck) continue;
+        deadlocks.push_back({arm.name, arm.stuck->replica, arm.stuck->report});
+    }
+    warn_of_deadlocks(deadlocks);
     switch (worst_ending(c)) {
         case Ending::complete:
             return exit_ok;

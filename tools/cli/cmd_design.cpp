@@ -136,6 +136,12 @@ int cmd_design(const std::vector<std::string>& arguments) {
     options.progress = [&](const std::string& what, std::int64_t done, std::int64_t total) {
         line.update(what, done, total);
     };
+    std::vector<Deadlock> deadlocks;  // of each design the first
+    options.deadlocked = [&](const Deadlock& deadlock) {
+        const bool known = std::ranges::any_of(
+            deadlocks, [&](const Deadlock& d) { return d.design == deadlock.design; });
+        if (!known) deadlocks.push_back(deadlock);
+    };
     DesignSearch search;
     DesignAnswer answer;
     try {
@@ -151,6 +157,7 @@ int cmd_design(const std::vector<std::string>& arguments) {
         return exit_limit;
     }
     line.clear();
+    warn_of_deadlocks(deadlocks);
     if (search.interrupted || answer.interrupted) {
         fmt::print(stderr,
                    "railyard: interrupted: what was finished is in {}; the same command goes on "

@@ -64,6 +64,7 @@ std::string json_text(const Scenario& s, const CampaignResult& r, const Predicti
                                    {"half_within", s.step_error.half},
                                    {"nine_tenths_within", s.step_error.nine_tenths}};
     }
+    if (r.stuck) out["stuck"] = stuck_json(*r.stuck);
     if (!s.draws.empty()) out["network_draws"] = draws_json(s);
     if (cost) out["cost"] = cost_json(s, *cost);
     if (prediction != nullptr) out["prediction"] = prediction_json(*prediction);
@@ -194,8 +195,7 @@ int exit_code_of(const Scenario& scenario, const CampaignResult& result, const S
     switch (result.ending()) {
         case Ending::complete:
             if (!result.stuck) break;
-            fmt::print(stderr, "railyard: warning: replica {}: {}\n", result.stuck->replica,
-                       result.stuck->report);
+            warn_of_deadlocks({{"", result.stuck->replica, result.stuck->report}});
             break;
         case Ending::stuck:
             fmt::print(stderr, "railyard: stuck: replica {} at {}: {}\n", result.stuck->replica,

@@ -299,11 +299,22 @@ int cmd_sweep(const std::vector<std::string>& arguments) {
     const double cpu_before = process_cpu_seconds();
     SweepOutcome outcome;
     std::optional<Judged> judged;
+    std::vector<Deadlock> deadlocks;
+    const auto deadlocked = [&](std::int64_t point, std::int64_t replica,
+                                const std::string& report) {
+        db.database().query(
+            "SELECT label FROM run_points WHERE run = ? AND point = ?",
+            [&](const Row& row) {
+                deadlocks.push_back({row.text(0), replica, report});
+            },
+            plan.run, point);
+    };
     try {
         std::optional<Progress> progress("points");
         const auto update = [&](std::int64_t done) { progress->update(done, to_do); };
         const SweepOptions sweep = {study.scenario_text, study.scenario_file, study.rule,
-                                    args->threads,       &interrupted(),      update};
+                                    args->threads,       &interrupted(),      update,
+                                    deadlocked};
         if (args->slurm) {
             run_on_slurm(plan.to_do, sweep, result_version(), *args->slurm, db);
         } else {
@@ -326,6 +337,7 @@ int cmd_sweep(const std::vector<std::string>& arguments) {
         print_outcome(plan, outcome, judged, db.database());
     }
     std::fflush(stdout);
+    warn_of_deadlocks(deadlocks);
     return exit_code(plan, outcome, db.database());
 }
 

@@ -403,14 +403,16 @@ Json arm_json(const ComparedArm& arm) {
     for (std::size_t i = 0; i < category_count; ++i) {
         ledger[std::string(category_name(static_cast<Category>(i)))] = arm.sums.ledger[i];
     }
-    return {{"name", arm.name},
-            {"scenario", arm.file},
-            {"settings", arm.settings},
-            {"title", arm.scenario.title},
-            {"digest", arm.sums.digest},
-            {"complete", arm.sums.worst == Ending::complete && arm.limits.empty()},
-            {"metrics", metrics_json(arm.sums.metrics)},
-            {"ledger", ledger}};
+    Json out = {{"name", arm.name},
+                {"scenario", arm.file},
+                {"settings", arm.settings},
+                {"title", arm.scenario.title},
+                {"digest", arm.sums.digest},
+                {"complete", arm.sums.worst == Ending::complete && arm.limits.empty()},
+                {"metrics", metrics_json(arm.sums.metrics)},
+                {"ledger", ledger}};
+    if (arm.stuck) out["stuck"] = stuck_json(*arm.stuck);
+    return out;
 }
 
 Json pair_json(const Comparison& c, const MetricComparison& m) {

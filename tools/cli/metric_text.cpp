@@ -64,4 +64,8 @@ Json metrics_json(std::span<const MetricSummary> metrics) {
     return out;
 }
 
+Json stuck_json(const CampaignResult::Stuck& stuck) {
+    return {{"replica", stuck.replica}, {"report", stuck.report}};
+}
+
 }  // namespace railyard

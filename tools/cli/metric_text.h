@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "models/campaign/campaign.h"
 #include "sim/metrics.h"
 #include "tools/program/json_text.h"
 
@@ -32,5 +33,7 @@ std::string interval_text(const Range& range, const Show& show, const char* none
 Interval possible_part(std::string_view name, const Summary& summary);
 // By name: mean, ci95, unit.
 Json metrics_json(std::span<const MetricSummary> metrics);
+// The first replica in which nothing could go on: which, and who waits on what.
+Json stuck_json(const CampaignResult::Stuck& stuck);
 
 }  // namespace railyard

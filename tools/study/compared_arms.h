@@ -17,6 +17,7 @@ struct ComparedArm {
     ReplicaSums sums{};               // of its replicas, with prices
     std::optional<CostStudy> cost{};  // with [cost]
     std::vector<LimitReached> limits{};
+    std::optional<CampaignResult::Stuck> stuck{};
 };
 
 // Reads and checks the scenario. Throws ScenarioError.

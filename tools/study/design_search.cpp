@@ -46,7 +46,7 @@ class Stage {
         const std::int64_t point =
             db_.point({q_.file, q_.text, settings, key, q_.title + ": " + label, result_version()});
         db_.attach(run_, position, point, label);
-        known_[point] = {key.text, settings};
+        known_[point] = {key.text, settings, label};
         return point;
     }
 
@@ -74,6 +74,10 @@ class Stage {
         sweep.cancelled = options_.cancelled;
         sweep.progress = [&](std::int64_t done) {
             if (options_.progress) options_.progress(what, done, total);
+        };
+        sweep.deadlocked = [&](std::int64_t point, std::int64_t replica,
+                               const std::string& report) {
+            if (options_.deadlocked) options_.deadlocked({known_.at(point).label, replica, report});
         };
         if (total > 0 && options_.run) {
             options_.run(std::move(to_do), sweep);
@@ -106,6 +110,7 @@ class Stage {
     struct Known {
         std::string key;
         std::vector<std::string> settings;
+        std::string label;
     };
     const DesignQuestion& q_;
     const DesignReader& reader_;

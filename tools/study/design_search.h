@@ -10,6 +10,7 @@
 #include "tools/study/design_question.h"
 #include "tools/study/design_race.h"
 #include "tools/study/sweep_work.h"
+#include "tools/study/trials.h"
 
 namespace railyard {
 
@@ -64,6 +65,7 @@ struct SearchOptions {
     // "84 designs in the race, best 31.2 MUSD", so many of so many points done.
     std::function<void(const std::string& what, std::int64_t done, std::int64_t total)> progress;
     std::function<std::string(double)> figure_text;  // of the objective
+    std::function<void(const Deadlock&)> deadlocked{};
     // Simulates points into the database; none: run_points, here.
     std::function<void(std::vector<SweepPoint>, const SweepOptions&)> run;
 };

@@ -134,6 +134,7 @@ class Sweep {
             while (const std::optional<Task> task = next_task(own)) {
                 const auto failure = failure_of([&] {
                     ReplicaResult result = run_replica(task->point->scenario, task->replica, false);
+                    note_deadlock(task->point->id, result);
                     finish_replica(task->point, record_of(std::move(result)));
                 });
                 if (failure) give_up(task->point, *failure);
@@ -169,6 +170,13 @@ class Sweep {
     ReplicaWriter& writer() { return writer_; }
     std::int64_t done() const { return done_; }
     const std::exception_ptr& failure() const { return failure_; }
+    // When no thread is at work any more.
+    void tell_deadlocks() const {
+        if (!options_.deadlocked) return;
+        for (const auto& [point, first] : deadlocks_) {
+            options_.deadlocked(point, first.first, first.second);
+        }
+    }
 
   private:
     using Place = std::shared_ptr<OpenPoint>;
@@ -202,6 +210,15 @@ class Sweep {
             return Failure{"failed", error.what()};
         }
         return std::nullopt;
+    }
+
+    void note_deadlock(std::int64_t point, const ReplicaResult& result) {
+        if (result.stuck_report.empty() || result.ending != Ending::complete) return;
+        const std::lock_guard lock(mutex_);
+        const auto [it, first] = deadlocks_.try_emplace(point, result.index, result.stuck_report);
+        if (!first && result.index < it->second.first) {
+            it->second = {result.index, result.stuck_report};
+        }
     }
 
     // The next replica of the thread's own point; the first of a new point; else somebody else's.
@@ -371,6 +388,7 @@ class Sweep {
     std::list<Place> open_;
     std::atomic<std::int64_t> done_{0};
     std::exception_ptr failure_;
+    std::map<std::int64_t, std::pair<std::int64_t, std::string>> deadlocks_;  // the first, by point
 };
 
 }  // namespace
@@ -399,6 +417,7 @@ SweepWorkDone run_points(std::vector<SweepPoint> points, const SweepOptions& opt
         throw;
     }
     if (sweep.failure()) std::rethrow_exception(sweep.failure());
+    sweep.tell_deadlocks();
     return {sweep.done(), sweep.writer().cpu_seconds()};
 }
 

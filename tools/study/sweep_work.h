@@ -26,6 +26,10 @@ struct SweepOptions {
     unsigned threads = 1;
     const std::atomic<bool>* cancelled = nullptr;
     std::function<void(std::int64_t done)> progress;  // points
+    // At the end, of each point of which replicas have now come to their end with jobs that wait for ever:
+    // the first of them.
+    std::function<void(std::int64_t point, std::int64_t replica, const std::string& report)>
+        deadlocked{};
 };
 
 struct SweepWorkDone {

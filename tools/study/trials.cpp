@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <ranges>
 
 #include "sim/fingerprint.h"
 #include "sim/parallel.h"
@@ -150,6 +151,18 @@ int complain_of_limits(const std::vector<LimitReached>& limits) {
                    limit.help);
     }
     return limits.empty() ? exit_ok : exit_limit;
+}
+
+void warn_of_deadlocks(const std::vector<Deadlock>& deadlocks) {
+    constexpr std::size_t named_max = 5;
+    for (const Deadlock& d : deadlocks | std::views::take(named_max)) {
+        fmt::print(stderr, "railyard: warning: {}{}replica {}: {}\n", visible(d.design),
+                   d.design.empty() ? "" : ": ", d.replica, d.report);
+    }
+    if (deadlocks.size() > named_max) {
+        fmt::print(stderr, "railyard: warning: and in {} more designs jobs wait for ever\n",
+                   deadlocks.size() - named_max);
+    }
 }
 
 Metric find_metric(const Scenario& scenario, const std::string& name) {

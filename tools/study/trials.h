@@ -79,6 +79,15 @@ bool can_start(const Scenario& scenario);
 // Says on standard error which budgets cut a scenario's numbers off, and returns the exit code for it.
 int complain_of_limits(const std::vector<LimitReached>& limits);
 
+// A campaign of a given length that came to its end with jobs that wait for ever.
+struct Deadlock {
+    std::string design;  // empty: the only one
+    std::int64_t replica = 0;
+    std::string report;
+};
+// Says so on standard error of each, as far as a person reads.
+void warn_of_deadlocks(const std::vector<Deadlock>& deadlocks);
+
 // The scenario must be able to start: a campaign of one replica is run for them.
 // Throws ScenarioError with the nearest name when it has no metric of this name.
 Metric find_metric(const Scenario& scenario, const std::string& name);
