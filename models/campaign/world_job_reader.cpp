@@ -168,11 +168,12 @@ void WorldJobReader::warn_of_short_limit(Section& section, const JobSource& sour
     if (!kind.resubmit || !limited) return;
     const Duration limit = time_limit(spec_, source.like);
     const Duration restore = kind.checkpoint_interval > Duration{} ? kind.restore : Duration{};
-    if (limit - spec_.health.prolog_time > kind.restart + restore) return;
+    const Duration left = limit - spec_.health.prolog_time - kind.restart;
+    if (left > restore) return;
     section.warning("resubmit",
-                    fmt::format("a start takes all of the time limit, {}: what is not done in the "
-                                "first run never is",
-                                to_text(limit)),
+                    fmt::format("a start takes all of the time limit, {}: {}", to_text(limit),
+                                left > Duration{} ? "what is not done in the first run never is"
+                                                  : "no run ever gets to work"),
                     "a longer limit, or resubmit = false");
 }
 
