@@ -419,7 +419,7 @@ void place_on_leaves(SlurmCluster& cluster, Diagnostics& diagnostics) {
     std::map<std::string, SlurmNode*> nodes;
     for (SlurmNode& node : cluster.nodes) nodes[node.name] = &node;
     for (std::size_t i = 0; i < cluster.leaves.size(); ++i) {
-        const SlurmLeaf& leaf = cluster.leaves[i];
+        SlurmLeaf& leaf = cluster.leaves[i];
         std::vector<std::string> unknown;
         for (const std::string& name : leaf.nodes) {
             const auto found = nodes.find(name);
@@ -452,6 +452,7 @@ void place_on_leaves(SlurmCluster& cluster, Diagnostics& diagnostics) {
                                 fmt::format("'{}' names {} nodes that slurm.conf does not define "
                                             "with GPUs: {}",
                                             leaf.name, unknown.size(), some_of(unknown)));
+            std::erase_if(leaf.nodes, [&](const std::string& n) { return !nodes.contains(n); });
         }
     }
     std::vector<std::string> nowhere;
