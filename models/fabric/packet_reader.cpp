@@ -795,26 +795,18 @@ void check_queue(Section& buffer, Bytes queue, const std::vector<BufferPlan>& pl
                              topology.switch_model(smallest->at).name, to_text(queue)));
 }
 
-// What a switch whose buffer can't hold the headroom of all its cables to other buildings could do with: a
-// shorter way, or fewer of these cables. The built-in trees have as few spines as their ports allow.
-std::string reach_of_pauses(Catalogue& catalogue, const Topology& topology, const PacketProfile& p,
-                            VertexId at) {
+// How a switch could do whose buffer can't hold the headroom of its long cables. The built-in trees have as
+// few spines as their ports allow.
+std::string reach_of_pauses(Catalogue& c, const Topology& t, const PacketProfile& p, VertexId at) {
+    constexpr auto fewer =
+        "fewer than its {} long cables would reach further (a higher sites.oversubscription, or "
+        "more spines in a custom topology); ";
     std::string text;
-    if (const auto longest = site_distance_max(catalogue, topology, p, at)) {
-        text += fmt::format("sites.distance = \"{:g} km\" would do; ", longest->value / 1000);
-    }
-    std::int64_t cables = 0;
-    for (LinkId l = 0; l < topology.links().size(); ++l) {
-        if (topology.links()[l].from == at && topology.between_sites(l)) ++cables;
-    }
-    if (cables > 1) {
-        text += fmt::format(
-            "fewer than its {} long cables would reach further (a higher sites.oversubscription, "
-            "or "
-            "more spines in a custom topology); ",
-            cables);
-    }
-    return text;
+    const auto longest = site_distance_max(c, t, p, at);
+    if (longest)
+        text = fmt::format("sites.distance = \"{:g} km\" would do; ", longest->value / 1000);
+    const std::int64_t cables = t.site_cables(at);
+    return cables > 1 ? text + fmt::format(fewer, cables) : text;
 }
 
 // True: pauses can't reach as far as the next building.

@@ -138,6 +138,12 @@ const SwitchModel& Topology::switch_model(VertexId v) const {
     return wiring_->models[wiring_->model[v]];
 }
 
+std::int64_t Topology::site_cables(VertexId v) const {
+    const auto leads_away = [&](LinkId link) { return between_sites(link); };
+    return std::ranges::count_if(up_links(v), leads_away) +
+           std::ranges::count_if(down_links(v), leads_away);
+}
+
 std::string Topology::name(VertexId v) const {
     if (v < nic_count()) {
         const VertexId first_server = server_nic(0, 0);

@@ -149,6 +149,8 @@ class Topology {
     std::int64_t ports_used(VertexId v) const {
         return static_cast<std::int64_t>(up_links(v).size() + down_links(v).size());
     }
+    // How many of its cables lead to other sites.
+    std::int64_t site_cables(VertexId v) const;
     const std::vector<CableKind>& cables() const { return wiring_->cables; }
     // What those from this level to the next are made of; empty: what their rate and length ask for.
     const std::string& optics(int low_level) const {
