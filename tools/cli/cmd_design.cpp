@@ -138,9 +138,8 @@ int cmd_design(const std::vector<std::string>& arguments) {
     };
     std::vector<Deadlock> deadlocks;  // of each design the first
     options.deadlocked = [&](const Deadlock& deadlock) {
-        const bool known = std::ranges::any_of(
-            deadlocks, [&](const Deadlock& d) { return d.design == deadlock.design; });
-        if (!known) deadlocks.push_back(deadlock);
+        const auto known = std::ranges::find(deadlocks, deadlock.design, &Deadlock::design);
+        if (known == deadlocks.end()) deadlocks.push_back(deadlock);
     };
     DesignSearch search;
     DesignAnswer answer;

@@ -3,7 +3,6 @@
 // [design]; README.md has the language.
 
 #include "models/campaign/campaign.h"
-#include "models/campaign/cost_metrics.h"
 #include "sim/comparison.h"
 #include "tools/study/design_space.h"
 
@@ -71,7 +70,7 @@ struct DesignQuestion {
         const char* unit_cost = nullptr;
     };
     std::optional<Job> job() const;
-    // Of designs that are as good the cheaper one is the answer. Money as the objective has said it all.
+    // The cheaper of two that are as good is the answer. An objective of money has said it all.
     bool price_decides() const { return priced && cost_metric(objective.metric) == nullptr; }
     // The parallel plan of each design: the file's, or the fastest that fits on an ideal network, or for
     // finalists the fastest on their own flows.
