@@ -270,6 +270,22 @@ int exit_code(const SweepPlan& plan, const SweepOutcome& outcome, Database& db) 
     return outcome.status == "complete" ? exit_ok : exit_limit;
 }
 
+std::string label_of(std::int64_t run, std::int64_t point, Database& db) {
+    std::string label;
+    db.query(
+        "SELECT label FROM run_points WHERE run = ? AND point = ?",
+        [&](const Row& row) { label = row.text(0); }, run, point);
+    return label;
+}
+
+void warn_of_other_version(const SweepPlan& plan, const std::string& db) {
+    if (plan.of_other_version == 0) return;
+    fmt::print(stderr,
+               "railyard: {} of the points are in {} as other sources made them (railyard {}): "
+               "those rows stay, the points are run again\n",
+               plan.of_other_version, visible(db), visible(plan.other_version));
+}
+
 }  // namespace
 
 int cmd_sweep(const std::vector<std::string>& arguments) {
@@ -290,24 +306,14 @@ int cmd_sweep(const std::vector<std::string>& arguments) {
         fmt::print("  {} of {} points are in {} already\n", plan.points - to_do, plan.points,
                    visible(args->db));
     }
-    if (plan.of_other_version > 0) {
-        fmt::print(stderr,
-                   "railyard: {} of the points are in {} as other sources made them (railyard {}): "
-                   "those rows stay, the points are run again\n",
-                   plan.of_other_version, visible(args->db), visible(plan.other_version));
-    }
+    warn_of_other_version(plan, args->db);
     const double cpu_before = process_cpu_seconds();
     SweepOutcome outcome;
     std::optional<Judged> judged;
     std::vector<Deadlock> deadlocks;
     const auto deadlocked = [&](std::int64_t point, std::int64_t replica,
                                 const std::string& report) {
-        db.database().query(
-            "SELECT label FROM run_points WHERE run = ? AND point = ?",
-            [&](const Row& row) {
-                deadlocks.push_back({row.text(0), replica, report});
-            },
-            plan.run, point);
+        deadlocks.push_back({label_of(plan.run, point, db.database()), replica, report});
     };
     try {
         std::optional<Progress> progress("points");
