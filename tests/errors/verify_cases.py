@@ -437,6 +437,8 @@ def case_verify_training_runs_as_people_write_them(program, folder):
             ({"notes": "chunked attention 3072", "seq": 4096}, {"notes": "sliding window 2048", "seq": 4096}),
             ({"notes": "torchtune; LoRA for 70B base, rank 8, lr 2e-4"}, {"notes": "torchtune", "sharding": "zero1; LoRA rank 8"}),
             ({**latent, "notes": f"{mla}; LoRA rank 8"}, {**latent, "notes": mla, "sharding": "zero1; LoRA rank 8"}),
+            ({**MIXTURE, "model": "DeepSeek-V2-Lite", "head_dim": "", "notes": "MLA; first layer dense"},
+             {**MIXTURE, "head_dim": "", "notes": "MLA (kv_lora 512; qk 128+64; v 128); first 1 layers dense"}),
             ({"notes": "torchtitan without compile"}, {"notes": "torchtitan; torch.compile=false"}),
             ({"notes": "better than NeMo; own framework"}, {}),
             ({"recompute": "no activation recomputation"}, {"recompute": "none"}),
