@@ -537,6 +537,8 @@ def case_verify_training_runs_that_can_not_be_said(program, folder):
         check(not rows and "case: the row does not say how" in stderr, f"{run}: {rows} {stderr}")
     rows, stderr = trainings(program, folder, {"dp": 32})
     check(len(rows) == 1 and "case: TP x PP x CP x DP is another number than gpus" in stderr, f"{rows} {stderr}")
+    rows, stderr = trainings(program, folder, {"microbatch": 4, "global_batch": 1538}, {"microbatch": 4, "global_batch": 1536})
+    check(len(rows) == 2 and rows[0]["error"] == rows[1]["error"] and "whole microbatches" in stderr, f"{rows} {stderr}")
     rows, stderr = trainings(program, folder, {"sharding": "ZeRO-Offload"})
     check(len(rows) == 1 and "sharding: states in the host's memory are not modelled" in stderr, f"{rows} {stderr}")
     _, stderr = trainings(program, folder, {"precision": "fp8 by moonlight"})
