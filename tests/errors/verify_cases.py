@@ -393,6 +393,7 @@ RUN = {"case": "a run", "model": "Llama 3 8B", "layers": 32, "hidden": 4096, "ff
        "gated_mlp": 1, "gpu": "H100", "gpus": 64, "gpus_per_node": 8, "nic_gbit_per_gpu": 400, "nvlink_domain": 8,
        "precision": "bf16", "tp": 1, "pp": 1, "vpp": "", "cp": 1, "dp": "", "ep": 1, "sharding": "zero1", "microbatch": 1,
        "global_batch": 256, "recompute": "none", "overlap": "dp", "metric": "step_time", "value": 1, "unit": "s", "notes": ""}
+SHAPELESS = {name: "" for name in ("layers", "hidden", "ffn_hidden", "heads", "kv_heads", "head_dim", "vocab", "gated_mlp")}
 MIXTURE = {"experts": 64, "top_k": 4, "moe_ffn": 1024, "global_batch": 512}
 
 
@@ -437,6 +438,8 @@ def case_verify_training_runs_as_people_write_them(program, folder):
             ({"notes": "chunked attention 3072", "seq": 4096}, {"notes": "sliding window 2048", "seq": 4096}),
             ({"notes": "torchtune; LoRA for 70B base, rank 8, lr 2e-4"}, {"notes": "torchtune", "sharding": "zero1; LoRA rank 8"}),
             ({**latent, "notes": f"{mla}; LoRA rank 8"}, {**latent, "notes": mla, "sharding": "zero1; LoRA rank 8"}),
+            ({**SHAPELESS, "vocab": ""}, {}),
+            ({**SHAPELESS, "model": "Mixtral-8x7B", "ep": 8}, {**SHAPELESS, "model": "Mixtral 8x7B of Mistral AI", "ep": 8}),
             ({**MIXTURE, "model": "DeepSeek-V2-Lite", "head_dim": "", "notes": "MLA; first layer dense"},
              {**MIXTURE, "head_dim": "", "notes": "MLA (kv_lora 512; qk 128+64; v 128); first 1 layers dense"}),
             ({"notes": "torchtitan without compile"}, {"notes": "torchtitan; torch.compile=false"}),
@@ -532,6 +535,8 @@ def case_verify_training_runs_that_can_not_be_said(program, folder):
                       ({"metric": "time_to_train_min"}, "metric: nothing is held to 'time_to_train_min' here")):
         rows, stderr = trainings(program, folder, run)
         check(not rows and said in stderr, f"{run}: {rows} {stderr}")
+    rows, stderr = trainings(program, folder, {**SHAPELESS, "model": "Our 8B"})
+    check(not rows and "model: the row does not say how many layers" in stderr, f"{rows} {stderr}")
     for run in ({"layers": ""}, {"hidden": ""}, {"heads": ""}):
         rows, stderr = trainings(program, folder, run)
         check(not rows and "case: the row does not say how" in stderr, f"{run}: {rows} {stderr}")

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <mutex>
-#include <ranges>
 
 #include "sim/fingerprint.h"
 #include "sim/parallel.h"
@@ -155,7 +154,8 @@ int complain_of_limits(const std::vector<LimitReached>& limits) {
 
 void warn_of_deadlocks(const std::vector<Deadlock>& deadlocks) {
     constexpr std::size_t named_max = 5;
-    for (const Deadlock& d : deadlocks | std::views::take(named_max)) {
+    for (std::size_t i = 0; i < std::min(named_max, deadlocks.size()); ++i) {
+        const Deadlock& d = deadlocks[i];
         fmt::print(stderr, "railyard: warning: {}{}replica {}: {}\n", visible(d.design),
                    d.design.empty() ? "" : ": ", d.replica, d.report);
     }

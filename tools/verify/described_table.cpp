@@ -435,9 +435,17 @@ class TableRuns {
         return table_.places[run.row][own ? found - table_.columns.begin() : 0];
     }
 
+    // The table's own column of which the words are that made one.
+    const std::string& own_column(const std::string& column) const {
+        for (const Words& words : d_.words) {
+            if (!column.empty() && words.name == column) return words.columns[0];
+        }
+        return column.empty() ? table_.columns[0] : column;
+    }
+
     void refuse(const RowRun& row, const std::string& column, const std::string& why) {
-        out_.unused.push_back({table_.path, place(row, column),
-                               column.empty() ? table_.columns[0] : column, why, ""});
+        const std::string& own = own_column(column);
+        out_.unused.push_back({table_.path, place(row, own), own, why, ""});
     }
 
     void refuse(const RowRun& row, const Trial& impossible) {

@@ -128,6 +128,7 @@ std::string Words::said(const Columns& row) const {
 }
 
 std::string Words::setting(const Columns& row) const {
+    if (key.empty()) return "";
     if (separators.empty()) {
         const std::string* said = value(row);
         if (said == nullptr) {
@@ -136,7 +137,6 @@ std::string Words::setting(const Columns& row) const {
         if (said->empty()) return "";
         return key + "=" + toml_text(Value::of(*said));
     }
-    if (key.empty()) return "";
     Value list;
     list.kind = Value::Kind::array;
     const std::vector<std::string> unread = each_piece(row, [&](const std::string& said) {
@@ -466,7 +466,8 @@ class DescriptionReader {
     void read_words(Section& section) {
         Words out;
         section.read("key", out.key, "The key of the scenario",
-                     {.otherwise = "with separators: a piece that is no word is warned of"});
+                     {.otherwise = "with separators: a piece that is no word is warned of; else "
+                                   "name is what they say"});
         section.read("name", out.name,
                      "A new column that has what they say, for when; with separators, how many "
                      "pieces are no word: the row is then run without the key",
@@ -492,7 +493,7 @@ class DescriptionReader {
             for (const auto& [word, said] : out.values) check_pattern(section, "values", word);
         }
         if (out.key.empty()) {
-            if (out.separators.empty())
+            if (out.separators.empty() && out.name.empty())
                 section.error("key", "is missing: what do the words decide?");
         } else if (const auto help = help_for_unknown_key(out.key); help && section.ok()) {
             section.error("key", fmt::format("no scenario has the key {}", out.key), *help);
