@@ -122,7 +122,6 @@ const std::string* Words::refined(const std::string* word, const Columns& row) c
 }
 
 std::string Words::said(const Columns& row) const {
-    if (!separators.empty()) return fmt::format("{}", unread(row).size());
     const std::string* word = value(row);
     return word != nullptr ? *word : "";
 }
@@ -142,15 +141,14 @@ std::string Words::setting(const Columns& row) const {
     const std::vector<std::string> unread = each_piece(row, [&](const std::string& said) {
         for (const Found& name : find_all(said, "[^, ]+")) list.items.push_back(Value::of(name[0]));
     });
-    if (!unread.empty() && name.empty()) {
+    if (!unread.empty()) {
         throw RowError{columns[0], fmt::format("nothing here reads '{}'", unread[0])};
     }
-    if (!unread.empty()) return "";
     return list.items.empty() ? "" : key + "=" + toml_text(list);
 }
 
 std::vector<std::string> Words::unread(const Columns& row) const {
-    if (separators.empty() || (!key.empty() && name.empty())) return {};
+    if (separators.empty() || !key.empty()) return {};
     return each_piece(row, [](const std::string&) {});
 }
 
@@ -468,9 +466,7 @@ class DescriptionReader {
         section.read("key", out.key, "The key of the scenario",
                      {.otherwise = "with separators: a piece that is no word is warned of; else "
                                    "name is what they say"});
-        section.read("name", out.name,
-                     "A new column that has what they say, for when; with separators, how many "
-                     "pieces are no word: the row is then run without the key",
+        section.read("name", out.name, "A new column that has what they say, for when",
                      {.otherwise = "none"});
         section.read("columns", out.columns,
                      "Columns whose texts are looked through: the first that has a word decides, "
@@ -498,7 +494,11 @@ class DescriptionReader {
         } else if (const auto help = help_for_unknown_key(out.key); help && section.ok()) {
             section.error("key", fmt::format("no scenario has the key {}", out.key), *help);
         }
-        if (!out.name.empty()) columns_.push_back(out.name);
+        if (!out.name.empty()) {
+            if (!out.separators.empty())
+                section.error("name", "is of one word, and these are several");
+            columns_.push_back(out.name);
+        }
         out_.words.push_back(std::move(out));
     }
 

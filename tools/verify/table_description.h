@@ -167,8 +167,7 @@ struct Releases {
 // expression, and the key is a list of what they say; what says nothing of it is an empty text.
 struct Words {
     std::string key;
-    std::string
-        name;  // of a column that has what they say, or how many pieces say nothing; empty: none
+    std::string name;  // of a column that has what they say; empty: none
     std::vector<std::string> columns;
     std::optional<std::string> otherwise;
     std::string separators;
@@ -179,7 +178,7 @@ struct Words {
     std::string said(const Columns& row) const;
     // Key and value; "" where nothing is said or there is no key. RowError for a word that isn't known.
     std::string setting(const Columns& row) const;
-    // Pieces that are no word, of which one would otherwise end the row: without a key, or with a name.
+    // Without a key: pieces that are no word.
     std::vector<std::string> unread(const Columns& row) const;
 
     // Nothing where there is neither a word nor what to take otherwise.
