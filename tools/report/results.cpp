@@ -197,12 +197,18 @@ class Reader {
         return out;
     }
 
-    Json ledger() {
+    // By name a number for each point, 0 where it has none; `query` selects point, name and number.
+    std::map<std::string, std::vector<double>> columns_of(const char* query) {
         std::map<std::string, std::vector<double>> found;
-        db_.query("SELECT point, category, fraction FROM point_ledger", [&](const Row& row) {
+        db_.query(query, [&](const Row& row) {
             auto& column = found.try_emplace(row.text(1), empty_column(0)).first->second;
             column[places_.at(row.integer(0))] = row.real(2);
         });
+        return found;
+    }
+
+    Json ledger() {
+        auto found = columns_of("SELECT point, category, fraction FROM point_ledger");
         Json out = Json::array();
         for (std::size_t i = 0; i < category_count; ++i) {
             const auto category = static_cast<Category>(i);
@@ -216,13 +222,9 @@ class Reader {
     }
 
     Json interruptions() {
-        std::map<std::string, std::vector<double>> found;
-        db_.query("SELECT point, cause, count FROM point_interruptions", [&](const Row& row) {
-            auto& column = found.try_emplace(row.text(1), empty_column(0)).first->second;
-            column[places_.at(row.integer(0))] = row.real(2);
-        });
         Json out = Json::array();
-        for (const auto& [cause, column] : found) {
+        for (const auto& [cause, column] :
+             columns_of("SELECT point, cause, count FROM point_interruptions")) {
             out.push_back({{"cause", cause}, {"count", packed(column)}});
         }
         return out;
