@@ -76,6 +76,13 @@ void add_words_of_job(KindList& out) {
          "8 bits, a tensor's scale from the tensor itself", "8 bits, a scale for each row",
          "8 bits, a scale for each 32 elements", "4 bits, a scale for each 16 elements"});
     out.words(
+        "job.parallel.schedule", pipeline_schedule_names,
+        {"one forward, one backward; interleaved with virtual stages",
+         "ZB-H1: gradients of weights wait until a stage would stand idle",
+         "ZB-V: the same with two parts of each stage, there and back",
+         "DeepSeek's: from both ends of the pipeline at once, two stages' weights on each rank",
+         "DualPipe cut in half: two parts of each stage, there and back"});
+    out.words(
         "job.parallel.dispatch", expert_dispatch_names,
         {"a copy for each expert, by NCCL", "one copy for each node, there one for each GPU"});
     for (const std::string& software : software_names()) {

@@ -111,7 +111,9 @@ class Linear {
         };
         const double forward = time(tokens, n, k);
         out_.forward.multiplications += forward;
-        out_.backward.multiplications += time(tokens, k, n) + (frozen_ ? 0 : time(k, n, tokens));
+        const double weights = frozen_ ? 0 : time(k, n, tokens);
+        out_.backward.multiplications += time(tokens, k, n) + weights;
+        out_.weight_gradients += weights;
         inputs_ += groups * tokens * k;
         return forward;
     }
@@ -431,8 +433,9 @@ LayerWork layer_work(const TransformerModel& m, const ParallelPlan& p, Communica
     elementwise += cast_bytes(p.precision) * sum.linear.inputs();
     out.forward.elementwise =
         memory_seconds(gpu, elementwise) + sum.kernels * seconds(gpu.kernel_gap);
-    out.backward.elementwise =
-        1.5 * out.forward.elementwise + accumulation_seconds(m, p, gpu, kind);
+    const double accumulation = accumulation_seconds(m, p, gpu, kind);
+    out.backward.elementwise = 1.5 * out.forward.elementwise + accumulation;
+    out.weight_gradients += accumulation;
     if (kind.mixer == Mixer::attention) attention_seconds(m, p, gpu, out);
     if (kind.mixer == Mixer::state) state_seconds(m.state, p, gpu, out);
     // A sum reads two activations and writes one.

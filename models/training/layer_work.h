@@ -49,12 +49,14 @@ struct LayerWork {
     Pass forward;
     Pass recompute;
     Pass backward;
+    double weight_gradients = 0;  // of the backward pass; nobody waits for them
     double total() const { return forward.total() + recompute.total() + backward.total(); }
     double kernels() const { return forward.kernels() + recompute.kernels() + backward.kernels(); }
     LayerWork& add(double n, const LayerWork& each) {
         forward.add(n, each.forward);
         recompute.add(n, each.recompute);
         backward.add(n, each.backward);
+        weight_gradients += n * each.weight_gradients;
         return *this;
     }
 };

@@ -147,8 +147,27 @@ std::vector<StageRun> stage_runs(const TransformerModel& m, const ParallelPlan& 
         if (!last && !out.empty() && out.back().layers == layers) {
             ++out.back().count;
         } else {
-            out.push_back({stage, 1, layers});
+            out.push_back({stage, 1, layers, last ? 1.0 : 0.0});
         }
+    }
+    return out;
+}
+
+std::vector<StageRun> rank_runs(const TransformerModel& m, const ParallelPlan& p) {
+    const std::vector<StageRun> runs = stage_runs(m, p);
+    if (weight_copies(p.schedule) == 1) return runs;
+    const auto run_of = [&](std::int64_t stage) {
+        return *std::ranges::find_if(
+            runs, [&](const StageRun& run) { return stage < run.first + run.count; });
+    };
+    std::vector<StageRun> out;
+    for (std::int64_t rank = 0; rank < p.pipeline / 2; ++rank) {
+        StageRun both = run_of(rank);
+        const StageRun other = run_of(p.pipeline - 1 - rank);
+        for (std::size_t i = 0; i < LayerKind::kinds; ++i) {
+            both.layers.of[i] = (both.layers.of[i] + other.layers.of[i]) / 2;
+        }
+        out.push_back({rank, 2, both.layers, (both.outputs + other.outputs) / 2});
     }
     return out;
 }
@@ -166,6 +185,9 @@ RankParameters rank_parameters(const TransformerModel& m, const ParallelPlan& p,
         (p.vision_frozen() ? out.frozen_vision : out.vision) += vision.layers / t;
         (p.adapter_rank > 0 ? out.frozen_vision : out.vision) += vision.projector / t;
     }
+    const double stages = real(weight_copies(p.schedule));
+    out.common *= stages;
+    out.routed *= stages;
     return out;
 }
 
@@ -314,11 +336,9 @@ double recomputed_layer(const TransformerModel& m, const ParallelPlan& p,
 
 // Microbatches whose activations a stage keeps at once.
 double microbatches_in_flight(const ParallelPlan& p, const StageRun& run) {
-    const double pp = real(p.pipeline);
-    const double v = real(p.interleave);
-    const double after = pp - 1 - real(run.first);
-    const double in_flight = p.interleave > 1 ? (2 * after + (v - 1) * pp + 1) / v : after + 1;
-    return std::min(real(p.microbatches()), in_flight);
+    return std::min(
+        real(p.microbatches()),
+        microbatches_kept(p.schedule, real(run.first), real(p.pipeline), real(p.interleave)));
 }
 // Those of them in the first of its parts, which has the vision encoder.
 double microbatches_of_images(const ParallelPlan& p) {
@@ -395,7 +415,7 @@ StageMemory stage_memory(const TransformerModel& m, const ParallelPlan& p,
     out.activations =
         out.in_flight * (kept_activations(m, p, layers) - offloaded_bytes(m, p, layers));
     if (layers.vision) out.activations += microbatches_of_images(p) * vision_activations(m, p);
-    if (run.first == p.pipeline - 1) {
+    if (run.outputs > 0) {
         const double words = real(m.vocab) / t;
         out.logits =
             words * (p.rank_tokens() * logit_bytes(p) + real(m.hidden) * output_gradient_bytes);
@@ -410,7 +430,7 @@ StageMemory stage_memory(const TransformerModel& m, const ParallelPlan& p,
 std::pair<StageRun, StageMemory> fullest_stage(const TransformerModel& m, const ParallelPlan& p,
                                                const ParameterBytes& bytes, const Gpu& gpu) {
     std::pair<StageRun, StageMemory> out;
-    for (const StageRun& run : stage_runs(m, p)) {
+    for (const StageRun& run : rank_runs(m, p)) {
         const StageMemory memory = stage_memory(m, p, bytes, gpu, run);
         if (memory.total() > out.second.total()) out = {run, memory};
     }
@@ -427,7 +447,7 @@ double offloaded_bytes(const TransformerModel& m, const ParallelPlan& p,
 
 double host_bytes_per_gpu(const TransformerModel& m, const ParallelPlan& p) {
     double most = 0;
-    for (const StageRun& run : stage_runs(m, p)) {
+    for (const StageRun& run : rank_runs(m, p)) {
         most = std::max(most, microbatches_in_flight(p, run) * offloaded_bytes(m, p, run.layers));
     }
     return most;
@@ -473,14 +493,14 @@ std::vector<MemoryUse> memory_per_gpu(const TransformerModel& m, const ParallelP
                      use.activations / std::max(1.0, count * use.in_flight) * 1e-9)});
     out.push_back(
         {"logits", use.logits,
-         run.first == p.pipeline - 1
+         run.outputs > 0
              ? fmt::format("{} words x ({:g} tokens x {:g} B + {} x {:g} B of gradient) / {}",
                            m.vocab, p.rank_tokens(), logit_bytes(p), m.hidden,
                            output_gradient_bytes, p.tensor)
              : "on the last stage only, which needs less in all"});
     if (use.again > 0) {
         out.push_back({"recomputed layer", use.again,
-                       run.first == p.pipeline - 1
+                       run.outputs > 0
                            ? "the largest of the stage, beside its input and the logits' room"
                            : "the largest of the stage, beside its input"});
     }

@@ -8,6 +8,7 @@
 
 #include "models/hardware/hardware.h"
 #include "models/training/model_shape.h"
+#include "models/training/pipeline_schedule.h"
 
 namespace railyard {
 
@@ -82,11 +83,12 @@ struct ParallelPlan : StackHabits {
     std::int64_t context = 1;  // ranks that share out each sequence
     std::int64_t pipeline = 1;
     std::int64_t data = 1;
-    std::int64_t expert = 1;              // ranks that share out the experts
-    std::int64_t shard_ranks = 0;         // ranks that ZeRO shares among; 0: all that hold the same
-    std::int64_t interleave = 1;          // virtual pipeline stages per GPU
-    std::int64_t first_stage_layers = 0;  // 0: as many as layers_per_stage() says, or one less
-    std::int64_t last_stage_layers = 0;   // likewise
+    std::int64_t expert = 1;       // ranks that share out the experts
+    std::int64_t shard_ranks = 0;  // ranks that ZeRO shares among; 0: all that hold the same
+    std::int64_t interleave = 1;   // virtual pipeline stages per GPU
+    PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
+    std::int64_t first_stage_layers = 0;     // 0: as many as layers_per_stage() says, or one less
+    std::int64_t last_stage_layers = 0;      // likewise
     std::vector<std::int64_t> stage_layers;  // of each, where they are all said
     std::int64_t microbatch = 1;             // sequences
     std::int64_t global_batch = 1;           // sequences per step, all replicas
@@ -114,6 +116,7 @@ struct ParallelPlan : StackHabits {
     std::int64_t gpus() const { return tensor * context * pipeline * data; }
     std::int64_t microbatches() const { return global_batch / (data * microbatch); }
     std::int64_t replica_ranks() const { return context * data; }  // that hold the same weights
+    std::int64_t holders() const { return replica_ranks() * weight_copies(schedule); }  // in all
     // Ranks that share out the experts, or hold the same ones; how far apart neighbours are; and ranks that
     // split one expert.
     std::int64_t expert_replica_ranks() const {
@@ -156,7 +159,7 @@ struct ParallelPlan : StackHabits {
     // Whether gradients leave for their shards in every backward pass. Between pipeline stages they are
     // added up whole and leave behind the last one, as PyTorch's schedules do.
     bool scatters_each_pass() const { return zero >= 3 || (zero == 2 && pipeline == 1); }
-    std::int64_t shards() const { return shard_ranks > 0 ? shard_ranks : replica_ranks(); }
+    std::int64_t shards() const { return shard_ranks > 0 ? shard_ranks : holders(); }
     // The same of the experts' weights; as many of the ranks as hold the same experts.
     double expert_shards() const {
         const auto ranks = real(shards() * (tensor / expert_tensor()));
@@ -208,12 +211,17 @@ struct StageRun {
     std::int64_t first = 0;
     std::int64_t count = 0;
     LayerCounts layers;  // of each; the vision encoder is on the first stage
+    double outputs = 0;  // of the output matrix and the loss
 };
 // All stages, in order; the last, which has the output matrix, apart.
 std::vector<StageRun> stage_runs(const TransformerModel& model, const ParallelPlan& plan);
+// What ranks do of them in the mean over microbatches. With DualPipe every rank has two stages, as far from one
+// end as from the other, for half of the microbatches each; else it is as above.
+std::vector<StageRun> rank_runs(const TransformerModel& model, const ParallelPlan& plan);
 
 // Parameters of one GPU on a stage: of the routed experts, of what looks at images, trained or not, and all
-// others. Embeddings are spread evenly over the stages, as splits with one layer less at the ends do.
+// others. Embeddings are spread evenly over the stages, as splits with one layer less at the ends do. `layers`
+// are those of a stage, of which a rank of DualPipe has two.
 struct RankParameters {
     double common = 0;
     double routed = 0;

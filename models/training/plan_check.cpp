@@ -189,6 +189,40 @@ void check_interleave(const TransformerModel& m, const ParallelPlan& p, Problems
     }
 }
 
+void check_schedule(const TransformerModel& m, const ParallelPlan& p, Problems& out) {
+    constexpr auto plain = PipelineSchedule::one_forward_one_backward;
+    if (p.pipeline == 1 || p.schedule == plain) return;
+    const std::string& name = pipeline_schedule_names[static_cast<std::size_t>(p.schedule)];
+    const auto refuse = [&](const char* key, const std::string& why, const std::string& help) {
+        out.push_back({key, fmt::format("schedule = \"{}\" {}", name, why), help});
+    };
+    if (p.schedule != PipelineSchedule::zero_bubble && p.interleave > 1) {
+        refuse("interleave",
+               in_two_parts(p.schedule) ? "cuts each stage in two itself" : "has no virtual stages",
+               "interleave = 1");
+    }
+    if (p.schedule != PipelineSchedule::zero_bubble && m.vision.layers > 0) {
+        refuse(
+            "schedule",
+            fmt::format("is not modelled with a vision encoder: {}'s and the output matrix would "
+                        "be on the same rank",
+                        m.name),
+            "1f1b or zero_bubble");
+    }
+    if (weight_copies(p.schedule) == 1) return;
+    if (p.pipeline % 2 != 0) {
+        refuse("pipeline", fmt::format("pairs its stages: {} are an odd number", p.pipeline),
+               "an even number of stages");
+    }
+    if (p.zero >= 3) {
+        refuse("zero", "keeps two stages' weights whole on each rank", "zero = 1");
+    }
+    if (p.shard_ranks > 0) {
+        refuse("shard_ranks", "shares ZeRO's states over both ends of the pipeline",
+               "leave shard_ranks out");
+    }
+}
+
 }  // namespace
 
 std::int64_t nearest_interleave(const TransformerModel& m, const ParallelPlan& p) {
@@ -228,6 +262,7 @@ std::vector<PlanProblem> plan_problems(const TransformerModel& m, const Parallel
                        ""});
     }
     check_interleave(m, p, out);
+    check_schedule(m, p, out);
     return out;
 }
 

@@ -103,7 +103,8 @@ void warn_of_idle_keys(Section& parallel, const Planned& s, bool imbalance_given
         warn_of_keys(parallel, {"gather_in_fp8"}, "has no effect with precision = \"bf16\"");
     }
     if (p.pipeline == 1) {
-        warn_of_keys(parallel, {"first_stage_layers", "last_stage_layers", "stage_layers"},
+        warn_of_keys(parallel,
+                     {"first_stage_layers", "last_stage_layers", "stage_layers", "schedule"},
                      "has no effect without pipeline > 1");
     } else if (!p.stage_layers.empty()) {
         warn_of_keys(parallel, {"first_stage_layers", "last_stage_layers"},
@@ -410,6 +411,11 @@ void PlanReader::read_split() {
         read_count(parallel_, "last_stage_layers", "Layers on the last pipeline stage", as_others);
     read_stage_layers(parallel_, context_.model.layers, p_);
     parallel_.read("interleave", p_.interleave, "Virtual pipeline stages per GPU", {Bound::count});
+    parallel_.choose("schedule", p_.schedule, pipeline_schedule_names,
+                     "Order of the microbatches in the pipeline: one forward, one backward "
+                     "(interleaved with virtual stages); gradients of weights where a stage would "
+                     "wait (zero_bubble: ZB-H1; zero_bubble_v: ZB-V); from both ends (dualpipe, "
+                     "dualpipe_v)");
     parallel_.read("microbatch", p_.microbatch, "Sequences per microbatch", {Bound::count});
     p_.global_batch = p_.data * p_.microbatch;
     parallel_.read("global_batch", p_.global_batch, "Sequences per step, over all replicas",
@@ -509,6 +515,7 @@ void PlanReader::settle() {
                           "2 is as 1 with pipeline stages: gradients are added up whole, "
                           "and leave once a step");
     }
+    if (p_.pipeline == 1) p_.schedule = PipelineSchedule::one_forward_one_backward;
     p_.precision = static_cast<Precision>(precision_);
     if (p_.precision == Precision::fp8) p_.precision = fp8_;
     if (context_.model.experts > 0) {

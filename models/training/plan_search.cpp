@@ -68,6 +68,8 @@ void Search::each_split(Visit&& visit) const {
                 plan.tensor = tensor;
                 plan.context = context;
                 plan.pipeline = pipeline;
+                plan.schedule = pipeline == 1 ? PipelineSchedule::one_forward_one_backward
+                                              : task_.base.schedule;
                 plan.data = task_.gpus / (replica * pipeline);
                 split_evenly(plan);
                 for (plan.expert = 1; plan.expert <= std::max<std::int64_t>(1, m.experts);

@@ -15,6 +15,9 @@ struct Stage {
     LayerWork work;    // through all layers, the encoder's included
     double head = 0;   // through the output matrix and the loss, there and back
     double total() const { return work.total() + head; }
+    StagePasses passes() const {
+        return {total(), work.forward.total() + head / 3, work.weight_gradients + head / 3};
+    }
 };
 
 double head_seconds(const TransformerModel& m, const ParallelPlan& p, const Gpu& gpu) {
@@ -30,8 +33,8 @@ double head_seconds(const TransformerModel& m, const ParallelPlan& p, const Gpu&
 
 struct Pipeline {
     Stage slowest;
-    double first = 0;  // one microbatch through the first stage
-    double all = 0;    // and through all of them
+    double first = 0;   // one microbatch through the first stage
+    double bubble = 0;  // of a step whose stages have one part each
 };
 
 // Activations leave behind a forward pass and come back behind a backward one; copy engines move them, which
@@ -69,7 +72,6 @@ Stage stage_of(const TransformerModel& m, const ParallelPlan& p, const Gpu& gpu,
                const Layers& layers, const StageRun& run) {
     Stage stage;
     stage.layers = run.layers;
-    const bool last = run.first == p.pipeline - 1;
     const double all = run.layers.all();
     const double recomputed = p.recompute == Recompute::full && p.recompute_layers > 0
                                   ? std::min(1.0, real(p.recompute_layers) / std::max(1.0, all))
@@ -84,17 +86,18 @@ Stage stage_of(const TransformerModel& m, const ParallelPlan& p, const Gpu& gpu,
                 count * (1 - recomputed) * layers.of[i].forward.attention;
         }
         stage.work.backward.add(count, layers.of[i].backward);
+        stage.work.weight_gradients += count * layers.of[i].weight_gradients;
     }
     if (run.layers.vision) {
         stage.vision = layers.vision;
         stage.work.add(1, stage.vision);
     }
-    if (last) {
+    if (run.outputs > 0) {
         // Each further token has a layer, two norms and a matrix of its own, and the same loss.
         const double further = real(m.mtp_layers);
         const LayerWork& layer = layers.of[m.further_layer().index()];
-        stage.work.add(further, layer);
-        stage.head = (1 + further) * head_seconds(m, p, gpu);
+        stage.work.add(run.outputs * further, layer);
+        stage.head = run.outputs * (1 + further) * head_seconds(m, p, gpu);
     }
     wait_for_offload(m, p, gpu, stage);
     return stage;
@@ -103,12 +106,16 @@ Stage stage_of(const TransformerModel& m, const ParallelPlan& p, const Gpu& gpu,
 Pipeline pipeline_of(const TransformerModel& m, const ParallelPlan& p, Communicators& groups) {
     const Layers layers(m, p, groups);
     Pipeline out;
-    for (const StageRun& run : stage_runs(m, p)) {
+    const auto bubble = [&](const Stage& stage) {
+        return stage_bubble(p.schedule, stage.passes(), real(p.pipeline), real(p.microbatches()));
+    };
+    for (const StageRun& run : rank_runs(m, p)) {
         const Stage stage = stage_of(m, p, groups.node().gpu, layers, run);
-        out.all += real(run.count) * stage.total();
+        out.bubble += real(run.count) * bubble(stage);
         if (run.first == 0) out.first = stage.total();
         if (stage.total() > out.slowest.total()) out.slowest = stage;
     }
+    out.bubble -= bubble(out.slowest);
     return out;
 }
 
@@ -152,6 +159,14 @@ Exchange exchange_seconds(const TransformerModel& m, const ParallelPlan& p, Comm
     const auto exchange = [&](double others, std::int64_t stride, std::int64_t ranks,
                               double images = 0, double still = 0) {
         const double count = others + images - still;  // with gradients
+        // As many ranks again at the other end of DualPipe: a ring of twice as many moves so much more.
+        double more = 1;
+        if (weight_copies(p.schedule) > 1 && ranks > 1) {
+            more = real(2 * ranks - 1) / real(2 * ranks - 2);
+        } else if (weight_copies(p.schedule) > 1) {
+            stride = p.pipeline_stride();
+            ranks = 2;
+        }
         if (ranks == 1 || count + still == 0) return;
         // What no sharing splits by layer leaves at once.
         const double whole = buckets ? buckets_of(p, count) : 1;
@@ -165,7 +180,7 @@ Exchange exchange_seconds(const TransformerModel& m, const ParallelPlan& p, Comm
             groups.note({weights ? CallPurpose::weights : CallPurpose::gradients, collective, from,
                          size, sent / pieces, pieces});
             const double each =
-                seconds(collective, groups.of(collective, from, size, NICs), sent / pieces);
+                seconds(collective, groups.of(collective, from, size, NICs), more * sent / pieces);
             (weights ? once.all.weights : once.all.gradients) += pieces * each;
             if (buckets) (weights ? once.bare.weights : once.bare.gradients) += each;
         };
@@ -198,8 +213,9 @@ auto collectives_beside(const ParallelPlan& p, Communicators& groups) {
         return ranks == 1 || groups.of(kind, stride, ranks).domains == 1;
     };
     const bool apart =
-        p.buckets && !inside(p.zero == 0 ? Collective::all_reduce : Collective::all_gather,
-                             p.replica_stride(), p.zero == 0 ? p.replica_ranks() : p.shards());
+        p.buckets &&
+        !inside(p.zero == 0 ? Collective::all_reduce : Collective::all_gather, p.replica_stride(),
+                p.zero == 0 ? p.replica_ranks() : std::min(p.shards(), p.replica_ranks()));
     const bool tensor = apart && inside(Collective::all_reduce, p.tensor_stride(), p.tensor);
     const bool expert = apart && inside(Collective::all_to_all, p.expert_stride(), p.expert);
     return [=](const Pass& pass) {  // seconds
@@ -212,7 +228,7 @@ DataParallel data_parallel(const TransformerModel& m, const ParallelPlan& p, Com
                            const ParameterBytes& bytes, const Stage& stage) {
     // The gradients of adapters are too small to be seen; frozen weights are gathered where they are shared.
     const bool frozen = p.adapter_rank > 0;
-    if (p.replica_ranks() == 1 || (frozen && p.zero < 3)) return {};
+    if (p.holders() == 1 || (frozen && p.zero < 3)) return {};
     const Gpu& gpu = groups.node().gpu;
     const double layers = std::max(1.0, stage.layers.all());
     const auto [once, bare] = exchange_seconds(m, p, groups, bytes, stage.layers);
@@ -253,7 +269,7 @@ DataParallel data_parallel(const TransformerModel& m, const ParallelPlan& p, Com
 double boundary_sends(const ParallelPlan& p) {
     if (p.pipeline == 1) return 0;
     const double every = real(p.microbatches()) * real(p.interleave);
-    return 2 * (real(p.pipeline) - 1 + (p.overlap_pipeline ? 0 : every));
+    return 2 * (sends_waited_for(p.schedule, real(p.pipeline)) + (p.overlap_pipeline ? 0 : every));
 }
 
 double boundary_bytes(const TransformerModel& m, const ParallelPlan& p) {
@@ -356,9 +372,9 @@ StepOutline step_outline(const TransformerModel& m, const ParallelPlan& p, Commu
     out.vision = vision_outline(m, p, groups);
     out.head_s = head_seconds(m, p, gpu);
     out.boundary_bytes = boundary_bytes(m, p);
-    const bool exchanged = p.replica_ranks() > 1 && (p.adapter_rank == 0 || p.zero >= 3);
+    const bool exchanged = p.holders() > 1 && (p.adapter_rank == 0 || p.zero >= 3);
     const Layers layers(m, p, groups);
-    for (const StageRun& run : stage_runs(m, p)) {
+    for (const StageRun& run : rank_runs(m, p)) {
         const LayerWork work = stage_of(m, p, gpu, layers, run).work;
         StageOutline stage{run, {}, 0, work.forward.offload, work.backward.offload};
         groups.note_calls(&stage.exchanges);
@@ -419,7 +435,7 @@ CriticalPath critical_path(const TransformerModel& m, const ParallelPlan& p, Com
         {"gradients and weights", StepKind::communication,
          data.gradients + data.weights > 0 ? 1.0 : 0, data.gradients + data.weights},
         {"pipeline bubble", StepKind::bubble, real(p.pipeline - 1),
-         (pipeline.all - stage.total()) / real(p.interleave)},
+         pipeline.bubble / real(p.interleave)},
         {"waiting for stragglers", StepKind::straggler, p.jitter + wait > 0 ? 1.0 : 0, wait},
     }};
     if (p.jitter > 0) {

@@ -260,6 +260,7 @@ inline const std::map<std::string, Knob> knobs = {
     {"job.parallel.first_stage_layers", {{"=18"}}},
     {"job.parallel.last_stage_layers", {{"=18"}}},
     {"job.parallel.interleave", {{"=4"}}},
+    {"job.parallel.schedule", {{"=zero_bubble"}}},
     {"job.parallel.microbatch", {{"=2"}}},
     {"job.parallel.global_batch", {{"=128"}}},
     {"job.parallel.sequence_length", {{"=1024"}}},

@@ -522,6 +522,9 @@ void check_expressible(const Scenario& s) {
         refuse(s, "Chakra has no dispatch to experts in two stages",
                "job.parallel.dispatch = \"all_to_all\"");
     }
+    if (s.plan.schedule != PipelineSchedule::one_forward_one_backward) {
+        refuse(s, "steps are written in the order of 1F1B", "job.parallel.schedule = \"1f1b\"");
+    }
     if (s.node.nvlink_domain < 1 || s.job.gpus() % s.node.nvlink_domain != 0) {
         refuse(s,
                fmt::format("{} GPUs are no equal groups of {}, which ASTRA-sim's dimensions are",

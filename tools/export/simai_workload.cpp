@@ -77,6 +77,9 @@ class SimaiWorkload {
         };
         if (p_.context > 1) refuse("exchange of keys and values", "job.parallel.context = 1");
         if (p_.zero >= 3) refuse("weights that come layer by layer", "job.parallel.zero = 1 or 2");
+        if (p_.schedule != PipelineSchedule::one_forward_one_backward) {
+            refuse("pipeline but 1F1B's", "job.parallel.schedule = \"1f1b\"");
+        }
         if (p_.expert > 1 && p_.dispatch == ExpertDispatch::two_stage) {
             refuse("dispatch to experts in two stages", "job.parallel.dispatch = \"all_to_all\"");
         }

@@ -104,11 +104,20 @@ class TorchTitan : private Importer {
     void add_schedule(std::int64_t stages) {
         const Value* schedule = find("parallelism", "pipeline_parallel_schedule");
         if (stages == 1 || schedule == nullptr || schedule->text == "1F1B") return;
+        // Those with two parts for each rank, whatever the model.
+        const std::string origin_text = origin(*schedule, "pipeline_parallel_schedule");
+        if (schedule->text == "ZBVZeroBubble") {
+            return part_.value("schedule", "\"zero_bubble_v\"", origin_text);
+        }
+        if (schedule->text == "DualPipeV") {
+            return part_.value("schedule", "\"dualpipe_v\"", origin_text);
+        }
         error(schedule->at, "parallelism.pipeline_parallel_schedule",
               fmt::format("'{}' can't be imported: its virtual stages hang on the number of "
                           "layers, which is not in this file",
                           schedule->text),
-              "import it as 1F1B, and give job.parallel.interleave beside it");
+              "import it as 1F1B, and give job.parallel.interleave beside it (and "
+              "job.parallel.schedule = \"zero_bubble\" for InterleavedZeroBubble)");
     }
 
     void add_batch(std::int64_t stages) {

@@ -65,7 +65,9 @@ bool has_word(const std::string& text, const std::string& word) {
         "(?:any |full[ -](?:[a-z]+ )?)?(?:[a-z0-9_-]+(?:/| n?or ))*[a-z0-9_-]*$",
         "(?:^|[^a-z0-9])(?:compared (?:with|to)|than|vs\\.?|versus|unlike|instead of) "
         "+[a-z0-9_-]*$"};
-    const char* after = "^[a-z0-9_]*(?: |=|: ?)(?:false|off|none|disabled)(?![a-z0-9])";
+    const char* after =
+        "^[a-z0-9_]*(?: |=|: ?)(?:is |was )?(?:false|off|none|disabled|unused|not "
+        "(?:used|enabled|applied))(?![a-z0-9])";
     for (std::size_t at = small.find(sought); at != std::string::npos;
          at = small.find(sought, at + 1)) {
         if (alone && !stands_alone(small, at, sought.size())) continue;
