@@ -63,9 +63,9 @@ std::unique_ptr<TraceFormatReader> make_reader(TraceFormat format, Duration time
     return make_csv_reader(time_unit);
 }
 
-class TraceBuilder {
+class JobTraceBuilder {
   public:
-    TraceBuilder(std::string file, const TraceReading& reading, TraceFormat format)
+    JobTraceBuilder(std::string file, const TraceReading& reading, TraceFormat format)
         : file_(std::move(file)),
           reading_(reading),
           lines_(make_reader(format, reading.time_unit)),
@@ -107,7 +107,7 @@ class TraceBuilder {
     std::map<std::pair<std::string, Duration>, Gang> gangs_;
 };
 
-void TraceBuilder::line(std::string_view line) {
+void JobTraceBuilder::line(std::string_view line) {
     ++number_;
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.find_first_not_of(" \t") == std::string_view::npos) return;
@@ -128,7 +128,7 @@ void TraceBuilder::line(std::string_view line) {
     }
 }
 
-void TraceBuilder::read(std::string_view line) {
+void JobTraceBuilder::read(std::string_view line) {
     TraceRow row;
     switch (lines_->line(line, row)) {
         case Line::job:
@@ -154,7 +154,7 @@ void TraceBuilder::read(std::string_view line) {
 }
 
 // A part of a job that has a line already.
-bool TraceBuilder::join(const TraceRow& row) {
+bool JobTraceBuilder::join(const TraceRow& row) {
     Gang& gang = gangs_[{std::string(row.gang), row.job.submit}];
     if (!gang.job) {
         gang.job = trace_.jobs.size();
@@ -169,7 +169,7 @@ bool TraceBuilder::join(const TraceRow& row) {
     return true;
 }
 
-void TraceBuilder::leave_out_running_gangs() {
+void JobTraceBuilder::leave_out_running_gangs() {
     std::vector<bool> gone(trace_.jobs.size());
     for (const auto& [name, gang] : gangs_) {
         if (!gang.runs) continue;
@@ -183,7 +183,7 @@ void TraceBuilder::leave_out_running_gangs() {
     trace_.resize(kept);
 }
 
-void TraceBuilder::add(const TraceRow& row) {
+void JobTraceBuilder::add(const TraceRow& row) {
     if (!row.gang.empty() && join(row)) return;
     trace_.waits_in_duration += row.wait_in_duration ? 1 : 0;
     trace_.jobs.push_back(row.job);
@@ -197,13 +197,13 @@ void TraceBuilder::add(const TraceRow& row) {
     trace_.partitions.push_back(partitions_.number(row.partition));
 }
 
-void TraceBuilder::count_bad(const BadCell& bad) {
+void JobTraceBuilder::count_bad(const BadCell& bad) {
     ++trace_.bad;
     if (!trace_.first_bad) trace_.first_bad = diagnostic(bad);
     if (!reading_.skip_bad && trace_.bad <= shown_max) errors_.push_back(diagnostic(bad));
 }
 
-JobTrace TraceBuilder::take() {
+JobTrace JobTraceBuilder::take() {
     if (!errors_.empty()) {
         const std::int64_t more = trace_.bad - static_cast<std::int64_t>(errors_.size());
         errors_.back().help =
@@ -232,7 +232,7 @@ JobTrace parse_job_trace(std::string_view text, const std::string& file,
                          const TraceReading& reading) {
     constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
     if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
-    TraceBuilder builder(file, reading, reading.format.value_or(format_of(text)));
+    JobTraceBuilder builder(file, reading, reading.format.value_or(format_of(text)));
     for (std::size_t begin = 0; begin < text.size();) {
         const std::size_t end = std::min(text.find('\n', begin), text.size());
         builder.line(text.substr(begin, end - begin));

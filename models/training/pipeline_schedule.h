@@ -3,22 +3,23 @@
 //
 // A stage works on a microbatch for F seconds forward, I backward for the gradients of its inputs
 // (recomputation included) and W for the gradients of its weights, which nobody waits for: a stage may
-// do those where it would stand idle. With p stages of v parts each the bubble is the sum of stage_bubble() / v
-// over all stages but the slowest.
+// do those where it would stand idle. With p stages of v parts each the bubble is the sum of
+// stage_bubble() / v over all stages but the slowest.
 //
 //     1f1b           F + I + W                  one forward, one backward (interleaved: v > 1); W with I
 //     zero_bubble    max(I, F + I - W)          ZB-H1 (Qi et al., ICLR 2024), and PyTorch's interleaved one
 //     zero_bubble_v  max(I / 2, I - W)          ZB-V: two parts for each stage, there and back
-//     dualpipe       (F + 2 I - W)(p - 2) / (2 p - 2)   from both ends at once; each rank has two stages' weights
+//     dualpipe       (F + 2 I - W)(p - 2) / (2 p - 2)   from both ends at once; ranks have two stages each
 //     dualpipe_v     (F + 2 I - W) / 2          the same cut in half: parts as in ZB-V
 //
-// Few microbatches leave a stage less to fill its waits with: zero_bubble then has W (m - 1) / (p - 1) in place of
-// W; those below it are at least I - W (m - p) / (p - 1), with m < p I + F (p - m) / (p - 1).
+// Few microbatches leave a stage less to fill its waits with: zero_bubble then has W (m - 1) / (p - 1)
+// in place of W; those below it are at least I - W (m - p) / (p - 1), with m < p I + F (p - m) / (p - 1).
 //
 // The first three are what their schedules come to, operation by operation (pipeline_schedule_test), for
 // I >= F and I >= W. The last two are DeepSeek's own formulas (README of DualPipe, 2025:
-// (PP/2 - 1)(F&B + B - 3W), as remembered); with few microbatches they are taken for ZB-V. Ignored: optimizers that
-// begin before the slowest stage has ended (post-validation), with which ZB-V has no bubble where F = I = W.
+// (PP/2 - 1)(F&B + B - 3W), as remembered); with few microbatches they are taken for ZB-V. Ignored:
+// optimizers that begin before the slowest stage has ended (post-validation), with which ZB-V has no
+// bubble where F = I = W.
 
 #include <cstdint>
 #include <string>
@@ -51,8 +52,8 @@ double stage_bubble(PipelineSchedule schedule, const StagePasses& passes, double
                     double microbatches);
 
 // Sends between stages, each way, that a step waits for though sends are hidden: while its pipeline fills and
-// drains. 1F1B has slack for half of those that the others wait for (pipeline_schedule_test: ZB-H1 exactly 2 (p - 1)
-// each way, ZB-V up to an eighth more).
+// drains. 1F1B has slack for half of those that the others wait for (pipeline_schedule_test: ZB-H1
+// exactly 2 (p - 1) each way, ZB-V up to an eighth more).
 double sends_waited_for(PipelineSchedule schedule, double stages);
 
 // Each rank has the weights of so many stages.

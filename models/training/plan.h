@@ -215,13 +215,13 @@ struct StageRun {
 };
 // All stages, in order; the last, which has the output matrix, apart.
 std::vector<StageRun> stage_runs(const TransformerModel& model, const ParallelPlan& plan);
-// What ranks do of them in the mean over microbatches. With DualPipe every rank has two stages, as far from one
-// end as from the other, for half of the microbatches each; else it is as above.
+// What ranks do of them in the mean over microbatches. With DualPipe every rank has two stages, as far
+// from one end as from the other, for half of the microbatches each; else it is as above.
 std::vector<StageRun> rank_runs(const TransformerModel& model, const ParallelPlan& plan);
 
 // Parameters of one GPU on a stage: of the routed experts, of what looks at images, trained or not, and all
-// others. Embeddings are spread evenly over the stages, as splits with one layer less at the ends do. `layers`
-// are those of a stage, of which a rank of DualPipe has two.
+// others. Embeddings are spread evenly over the stages, as splits with one layer less at the ends do.
+// `layers` are those of a stage, of which a rank of DualPipe has two.
 struct RankParameters {
     double common = 0;
     double routed = 0;

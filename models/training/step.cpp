@@ -142,6 +142,16 @@ double buckets_of(const ParallelPlan& p, double parameters) {
     return std::ceil(each / p.bucket_parameters()) * real(p.interleave);
 }
 
+// As many ranks again hold the weights at the other end of DualPipe: how much more a ring of twice as
+// many moves. A rank alone exchanges with that of the other end.
+double with_copies(const ParallelPlan& p, std::int64_t& stride, std::int64_t& ranks) {
+    if (weight_copies(p.schedule) == 1) return 1;
+    if (ranks > 1) return real(2 * ranks - 1) / real(2 * ranks - 2);
+    stride = p.pipeline_stride();
+    ranks = 2;
+    return 1;
+}
+
 // One exchange of all gradients, and one of all weights.
 Exchange exchange_seconds(const TransformerModel& m, const ParallelPlan& p, Communicators& groups,
                           const ParameterBytes& bytes, const LayerCounts& stage) {
@@ -159,14 +169,7 @@ Exchange exchange_seconds(const TransformerModel& m, const ParallelPlan& p, Comm
     const auto exchange = [&](double others, std::int64_t stride, std::int64_t ranks,
                               double images = 0, double still = 0) {
         const double count = others + images - still;  // with gradients
-        // As many ranks again at the other end of DualPipe: a ring of twice as many moves so much more.
-        double more = 1;
-        if (weight_copies(p.schedule) > 1 && ranks > 1) {
-            more = real(2 * ranks - 1) / real(2 * ranks - 2);
-        } else if (weight_copies(p.schedule) > 1) {
-            stride = p.pipeline_stride();
-            ranks = 2;
-        }
+        const double more = with_copies(p, stride, ranks);
         if (ranks == 1 || count + still == 0) return;
         // What no sharing splits by layer leaves at once.
         const double whole = buckets ? buckets_of(p, count) : 1;

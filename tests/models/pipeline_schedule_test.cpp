@@ -74,8 +74,8 @@ double makespan(const std::vector<RankWork>& orders, int parts, const StageLengt
     return *std::ranges::max_element(free);
 }
 
-// PyTorch's interleaved schedules, v parts of each of p ranks: with gradients of weights at once (1F1B), or as many
-// microbatches later as there are ranks before (ZB-H1).
+// PyTorch's interleaved schedules, v parts of each of p ranks: with gradients of weights at once (1F1B),
+// or as many microbatches later as there are ranks before (ZB-H1).
 std::vector<RankWork> interleaved(int p, int v, int microbatches, bool later) {
     std::vector<RankWork> out;
     const int rounds = std::max(1, microbatches / p);
@@ -249,7 +249,7 @@ TEST_CASE("DualPipe's bubble is its authors' formula") {
     const StagePasses stage{3.6, 1, 1};
     CHECK(15 * stage_bubble(PipelineSchedule::dualpipe, stage, 16, 100) ==
           doctest::Approx(7 * (3.6 + 2.6 - 3)));
-    // Of stages half as long.
+    // The same stages cut in half.
     CHECK(7 * stage_bubble(PipelineSchedule::dualpipe_v, stage, 8, 100) ==
           doctest::Approx(7 * (1.8 + 1.3 - 1.5)));
 }
