@@ -77,7 +77,7 @@ void refuse_lost_setting(const BreakevenArguments& args) {
                         "--in a leaves the key as it is in B");
 }
 
-std::optional<BreakevenArguments> parse_breakeven(const std::vector<std::string>& arguments) {
+BreakevenArguments parse_breakeven(const std::vector<std::string>& arguments) {
     CommandLine line(
         "railyard breakeven KEY A.toml B.toml --from VALUE --to VALUE [options]",
         "Finds the value of KEY at which the better of two designs becomes the worse, on the same\n"
@@ -94,27 +94,26 @@ std::optional<BreakevenArguments> parse_breakeven(const std::vector<std::string>
     line.add()("points", a_count(9), "Values of the key to look for flips between, 2 or more");
     add_study_options(line);
     const auto values = line.parse(arguments);
-    if (!values) return std::nullopt;
 
-    const std::vector<std::string> names = all_of(*values, "scenario");
+    const std::vector<std::string> names = all_of(values, "scenario");
     if (names.size() < 2 || names.size() > 3) {
         throw ScenarioError(
             fmt::format("breakeven needs a key and one or two scenario files, found {}{}",
                         names.size(), names.size() == 1 ? " word" : " words"),
             "railyard breakeven KEY A.toml B.toml --from VALUE --to VALUE");
     }
-    const std::string from = text_option(*values, "from");
-    const std::string to = text_option(*values, "to");
-    BreakevenArguments out{KeyRange(names[0], from, to, values->count("log") > 0, names[0]),
-                           text_of(*values, "metric"),
+    const std::string from = text_option(values, "from");
+    const std::string to = text_option(values, "to");
+    BreakevenArguments out{KeyRange(names[0], from, to, values.count("log") > 0, names[0]),
+                           text_of(values, "metric"),
                            "",
-                           count_option(*values, "points", 2),
+                           count_option(values, "points", 2),
                            {},
                            {},
-                           values->count("json") > 0,
-                           values->count("no-estimates") == 0};
-    read_designs(*values, {names.begin() + 1, names.end()}, out.a, out.b);
-    const std::string in = (*values)["in"].as<std::string>();
+                           values.count("json") > 0,
+                           values.count("no-estimates") == 0};
+    read_designs(values, {names.begin() + 1, names.end()}, out.a, out.b);
+    const std::string in = values["in"].as<std::string>();
     if (in != "both" && in != "a" && in != "b") {
         throw ScenarioError(fmt::format("--in: expected both, a or b, found '{}'", in));
     }
@@ -391,30 +390,29 @@ void print_estimates(const BreakevenArguments& args, const AtEnds& estimates, bo
 }  // namespace
 
 int cmd_breakeven(const std::vector<std::string>& arguments) {
-    std::optional<BreakevenArguments> args = parse_breakeven(arguments);
-    if (!args) return exit_ok;
-    if (!check_designs(*args)) return exit_stuck;
-    const BreakevenResult result = search(*args);
+    BreakevenArguments args = parse_breakeven(arguments);
+    if (!check_designs(args)) return exit_stuck;
+    const BreakevenResult result = search(args);
     if (result.scan.empty()) throw Interrupted();
     std::optional<AtEnds> estimates;
-    if (args->estimates && !result.interrupted) {
+    if (args.estimates && !result.interrupted) {
         Progress progress("estimates");
-        args->a.trials.progress = progress.updates();
-        estimates = {estimates_at(*args, result.scan.front()),
-                     estimates_at(*args, result.scan.back())};
+        args.a.trials.progress = progress.updates();
+        estimates = {estimates_at(args, result.scan.front()),
+                     estimates_at(args, result.scan.back())};
     }
-    if (args->json) {
-        print_json(*args, result, estimates);
+    if (args.json) {
+        print_json(args, result, estimates);
     } else {
-        print_designs(*args);
-        print_scan(*args, result);
-        print_verdict(*args, result);
+        print_designs(args);
+        print_scan(args, result);
+        print_verdict(args, result);
         fmt::print("\n  {} of replicas at each of {} values\n",
                    counted(result.scan[0].pairs.pairs, "pair"), result.evaluations);
         if (estimates) {
             const bool crosses = (result.scan.front().pairs.difference > 0) !=
                                  (result.scan.back().pairs.difference > 0);
-            print_estimates(*args, *estimates, crosses);
+            print_estimates(args, *estimates, crosses);
         }
     }
     if (!result.interrupted) return exit_ok;

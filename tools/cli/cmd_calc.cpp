@@ -113,8 +113,7 @@ int calc_checkpoint(const std::vector<std::string>& arguments) {
     line.add()("stall-budget", a_text(),
                "Share of the time that may go into stalls (default 0.05)");
     const auto values = line.parse(arguments);
-    if (!values) return exit_ok;
-    Inputs in(*values);
+    Inputs in(values);
     need(in, "model", "params");
     const double params = in.params();
     const double per_param =
@@ -238,8 +237,7 @@ int calc_memory(const std::vector<std::string>& arguments) {
         "expert-imbalance", a_text(),
         "Tokens of the busiest expert-parallel rank over the mean (default: the catalogue's)");
     const auto values = line.parse(arguments);
-    if (!values) return exit_ok;
-    Inputs in(*values);
+    Inputs in(values);
     if (!in.has("model")) throw ScenarioError("needs --model");
     const TransformerModel model = in.model();
     const std::string node_name = in.entry("gpu-node", "node");
@@ -276,8 +274,7 @@ int calc_time(const std::vector<std::string>& arguments) {
     line.add()("mfu", a_text("0.4"), "Model FLOPs utilisation while stepping, of the bf16 peak");
     line.add()("goodput", a_text("1"), "Share of the time that goes into steps");
     const auto values = line.parse(arguments);
-    if (!values) return exit_ok;
-    Inputs in(*values);
+    Inputs in(values);
     need(in, "model", "params");
     if (!in.has("tokens") || !in.has("gpus"))
         throw ScenarioError("calc time needs --tokens and --gpus");
@@ -321,8 +318,7 @@ int calc_kv_cache(const std::vector<std::string>& arguments) {
     line.add()("context", a_text(), "Tokens per sequence (default: the model's)");
     line.add()("bytes-per-element", a_text("2"), "2 for bf16, 1 for fp8");
     const auto values = line.parse(arguments);
-    if (!values) return exit_ok;
-    Inputs in(*values);
+    Inputs in(values);
     if (!in.has("model")) throw ScenarioError("needs --model");
     const TransformerModel m = in.model();
     const double batch = in.number("batch");

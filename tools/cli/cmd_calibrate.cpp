@@ -43,7 +43,7 @@ struct CalibrateArguments {
     }
 };
 
-std::optional<CalibrateArguments> parse_calibrate(const std::vector<std::string>& arguments) {
+CalibrateArguments parse_calibrate(const std::vector<std::string>& arguments) {
     CalibrateArguments out;
     CommandLine line(
         "railyard calibrate SCENARIO.toml [[TABLE.toml] TABLE.csv...] -o MINE.toml",
@@ -65,18 +65,17 @@ std::optional<CalibrateArguments> parse_calibrate(const std::vector<std::string>
     line.add()("replicas", a_text(), "Number of replicas of the scenario");
     line.add_threads();
     const auto values = line.parse(arguments);
-    if (!values) return std::nullopt;
-    const std::vector<std::string> what = all_of(*values, "what");
+    const std::vector<std::string> what = all_of(values, "what");
     if (what.size() < 2) {
         throw ScenarioError("calibrate needs a scenario and at least one table of measurements",
                             "railyard calibrate SCENARIO.toml TABLE.toml TABLE.csv -o MINE.toml");
     }
     out.scenario = what[0];
-    out.study = study_arguments(*values, out.scenario);
+    out.study = study_arguments(values, out.scenario);
     constexpr std::int64_t replicas_enough = 8;  // on the same random numbers a few tell slopes
-    if (!values->count("replicas")) out.study.trials.replicas = replicas_enough;
+    if (!values.count("replicas")) out.study.trials.replicas = replicas_enough;
     out.tables = named_tables({what.begin() + 1, what.end()});
-    out.json = values->count("json") > 0;
+    out.json = values.count("json") > 0;
     return out;
 }
 
@@ -446,17 +445,16 @@ void require_measured(const Measurements& measurements) {
 }  // namespace
 
 int cmd_calibrate(const std::vector<std::string>& arguments) {
-    const std::optional<CalibrateArguments> args = parse_calibrate(arguments);
-    if (!args) return exit_ok;
-    const StudyArguments& study = args->study;
+    const CalibrateArguments args = parse_calibrate(arguments);
+    const StudyArguments& study = args.study;
     const Scenario scenario = load_scenario(study.trials.text, study.trials.file, study.changes);
     if (!can_start(scenario)) return exit_stuck;
-    std::string metric = args->metric;
+    std::string metric = args.metric;
     if (metric.empty()) metric = deciding_metric(std::vector{work_of(scenario)}).metric;
     find_metric(scenario, metric);
-    std::vector<NamedTable> tables = read_tables(args->tables);
+    std::vector<NamedTable> tables = read_tables(args.tables);
     std::optional<OutputFile> file;
-    if (!args->output.empty()) file.emplace(args->output, args->inputs());
+    if (!args.output.empty()) file.emplace(args.output, args.inputs());
 
     // What is overridden for the scenario is so for what was measured.
     std::vector<std::string> settings;
@@ -477,7 +475,7 @@ int cmd_calibrate(const std::vector<std::string>& arguments) {
         fmt::print(stderr, "{}\n", format_diagnostic(row, "warning"));
     }
     require_measured(measurements);
-    Calibration calibration(*args, scenario, measurements);
+    Calibration calibration(args, scenario, measurements);
     calibration.fit();
     calibration.ask(metric);
     if (file) {
@@ -487,7 +485,7 @@ int cmd_calibrate(const std::vector<std::string>& arguments) {
         file->write(text);
         file->keep();
     }
-    if (args->json) {
+    if (args.json) {
         fmt::print("{}\n", calibration.json());
     } else {
         calibration.print();

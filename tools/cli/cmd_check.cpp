@@ -18,17 +18,16 @@ int cmd_check(const std::vector<std::string>& arguments) {
     line.positional("scenario", -1);
     line.add_settings();
     const auto values = line.parse(arguments);
-    if (!values) return exit_ok;
-    if (!values->count("scenario"))
+    if (!values.count("scenario"))
         throw ScenarioError("check needs a scenario file", "railyard check SCENARIO.toml...");
 
     ScenarioChanges changes;
-    changes.settings = settings_of(*values);
+    changes.settings = settings_of(values);
     changes.run_windows = false;
     changes.phases = true;
     bool ok = true;
     bool stuck = false;
-    const auto paths = (*values)["scenario"].as<std::vector<std::string>>();
+    const auto paths = values["scenario"].as<std::vector<std::string>>();
     for (std::size_t i = 0; i < paths.size(); ++i) {
         const std::string& path = paths[i];
         try {

@@ -34,7 +34,7 @@ struct CompareArguments {
     bool estimates = true;
 };
 
-std::optional<CompareArguments> parse_compare(const std::vector<std::string>& arguments) {
+CompareArguments parse_compare(const std::vector<std::string>& arguments) {
     CompareArguments out;
     CommandLine line(
         "railyard compare A.toml B.toml [C.toml...] | A.toml --set KEY=VALUE | A.toml --vary "
@@ -61,19 +61,18 @@ std::optional<CompareArguments> parse_compare(const std::vector<std::string>& ar
     line.add()("no-estimates", "Don't try the estimates that the verdict hangs on");
     line.add()("db", a_text(), "Write designs and comparisons to this SQLite file");
     const auto values = line.parse(arguments);
-    if (!values) return std::nullopt;
-    out.files = all_of(*values, "scenario");
-    out.arms = arms_of(all_of(*values, "vary"), all_of(*values, "arm"));
-    out.settings = settings_of(*values);
-    out.common = luck_settings_of(*values);
+    out.files = all_of(values, "scenario");
+    out.arms = arms_of(all_of(values, "vary"), all_of(values, "arm"));
+    out.settings = settings_of(values);
+    out.common = luck_settings_of(values);
     if (!out.better.empty() && out.better != "higher" && out.better != "lower") {
         throw ScenarioError(
             fmt::format("--better: expected higher or lower, found {}", out.better));
     }
-    out.db = file_option(*values, "db");
-    out.threads = threads_of(*values);
-    out.json = values->count("json") > 0;
-    out.estimates = values->count("no-estimates") == 0;
+    out.db = file_option(values, "db");
+    out.threads = threads_of(values);
+    out.json = values.count("json") > 0;
+    out.estimates = values.count("no-estimates") == 0;
     return out;
 }
 
@@ -295,10 +294,9 @@ int exit_code(const Comparison& c) {
 }  // namespace
 
 int cmd_compare(const std::vector<std::string>& arguments) {
-    const std::optional<CompareArguments> args = parse_compare(arguments);
-    if (!args) return exit_ok;
+    const CompareArguments args = parse_compare(arguments);
     Comparison comparison;
-    comparison.arms = load_arms(*args);
+    comparison.arms = load_arms(args);
     for (const ComparedArm& arm : comparison.arms) print_warnings(arm.scenario.warnings);
     for (const ComparedArm& arm : comparison.arms) {
         if (arm.scenario.no_path.empty()) continue;
@@ -310,21 +308,21 @@ int cmd_compare(const std::vector<std::string>& arguments) {
     std::vector<std::pair<std::string, const Scenario*>> designs;
     for (const ComparedArm& arm : comparison.arms) designs.emplace_back(arm.name, &arm.scenario);
     warn_of_prices_missing(designs);
-    comparison.decided_by = chosen_metric(comparison.arms, *args);
+    comparison.decided_by = chosen_metric(comparison.arms, args);
     share_replicas(comparison.arms);
-    SavedRun saved = saved_run(comparison, args->db);
-    if (!run_arms(comparison.arms, args->threads, saved)) {
-        if (args->db.empty() || saved.failed()) throw Interrupted();
+    SavedRun saved = saved_run(comparison, args.db);
+    if (!run_arms(comparison.arms, args.threads, saved)) {
+        if (args.db.empty() || saved.failed()) throw Interrupted();
         fmt::print(stderr,
                    "railyard: interrupted before there was a result: the replicas that were "
                    "finished are in {}\n",
-                   visible(args->db));
+                   visible(args.db));
         return exit_interrupted;
     }
     compare_all(comparison);
     save_verdict(comparison, saved);
-    if (args->estimates) try_estimates(comparison, *args);
-    if (args->json) {
+    if (args.estimates) try_estimates(comparison, args);
+    if (args.json) {
         fmt::print("{}\n", comparison_json(comparison, version()));
     } else {
         print_comparison(comparison);

@@ -326,13 +326,12 @@ int cmd_cost(const std::vector<std::string>& arguments) {
     line.add_json();
     line.add()("no-estimates", "Don't try the estimates that the cost hangs on");
     const auto values = line.parse(arguments);
-    if (!values) return exit_ok;
-    const std::string path = only_scenario(*values, "cost");
-    const unsigned threads = threads_of(*values);
+    const std::string path = only_scenario(values, "cost");
+    const unsigned threads = threads_of(values);
     ScenarioChanges changes;
-    changes.settings = settings_of(*values);
+    changes.settings = settings_of(values);
     changes.windows = watched_windows();
-    std::vector<Arm> arms = arms_of(all_of(*values, "vary"), all_of(*values, "arm"));
+    std::vector<Arm> arms = arms_of(all_of(values, "vary"), all_of(values, "arm"));
     const bool alone = arms.empty();
     if (alone) arms.emplace_back();
     std::vector<Costed> costed;
@@ -345,8 +344,8 @@ int cmd_cost(const std::vector<std::string>& arguments) {
     for (const Costed& each : costed) designs.emplace_back(each.name, &each.scenario);
     warn_of_prices_missing(designs);
     std::optional<Estimated> estimates;
-    if (!values->count("no-estimates")) estimates = try_estimates(path, costed, threads);
-    if (values->count("json")) {
+    if (!values.count("no-estimates")) estimates = try_estimates(path, costed, threads);
+    if (values.count("json")) {
         Json out = {{"scenario", path}, {"version", version()}, {"arms", Json::array()}};
         for (const Costed& each : costed) out["arms"].push_back(costed_json(each));
         if (!alone) out["comparison"] = comparison_json(costed);

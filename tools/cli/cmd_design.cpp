@@ -29,7 +29,7 @@ struct DesignArguments {
     std::optional<SlurmOptions> slurm;
 };
 
-std::optional<DesignArguments> parse_design(const std::vector<std::string>& arguments) {
+DesignArguments parse_design(const std::vector<std::string>& arguments) {
     CommandLine line(
         "railyard design QUESTION.toml [options]",
         "Finds the best design of a question: a scenario with [design], which says what "
@@ -43,10 +43,9 @@ std::optional<DesignArguments> parse_design(const std::vector<std::string>& argu
         "A folder for the best designs' scenarios and the decision as a page, decision.html");
     add_slurm_options(line);
     const auto values = line.parse(arguments);
-    if (!values) return std::nullopt;
     DesignArguments out;
-    out.question = only_scenario(*values, "design");
-    const StudyArguments study = study_arguments(*values, out.question);
+    out.question = only_scenario(values, "design");
+    const StudyArguments study = study_arguments(values, out.question);
     out.settings = study.changes.settings;
     for (const std::string& setting : out.settings) {
         if (!setting.starts_with("run.replicas=")) continue;
@@ -56,10 +55,10 @@ std::optional<DesignArguments> parse_design(const std::vector<std::string>& argu
     out.threads = study.trials.threads;
     out.json = study.json;
     out.db = std::filesystem::path(out.question).stem().string() + ".sqlite";
-    if (values->count("db")) out.db = file_option(*values, "db");
-    out.slurm = slurm_options(*values, out.db);
-    if (values->count("output")) {
-        out.folder = (*values)["output"].as<std::string>();
+    if (values.count("db")) out.db = file_option(values, "db");
+    out.slurm = slurm_options(values, out.db);
+    if (values.count("output")) {
+        out.folder = values["output"].as<std::string>();
         if (out.folder.empty()) throw ScenarioError("--output: expected a folder, found nothing");
     }
     return out;
@@ -116,20 +115,19 @@ std::vector<Scenario> scenarios_of(const DesignQuestion& question, const DesignS
 }  // namespace
 
 int cmd_design(const std::vector<std::string>& arguments) {
-    const std::optional<DesignArguments> args = parse_design(arguments);
-    if (!args) return exit_ok;
+    const DesignArguments args = parse_design(arguments);
     contain_failed_checks();
-    const DesignQuestion question = read_question(args->question, args->settings);
-    ResultsDb db(args->db);
+    const DesignQuestion question = read_question(args.question, args.settings);
+    ResultsDb db(args.db);
     Line line;
     SearchOptions options;
-    if (args->slurm) {
-        take_over(args->slurm->folder, db);
+    if (args.slurm) {
+        take_over(args.slurm->folder, db);
         options.run = [&](const auto& points, const auto& sweep) {
-            run_on_slurm(points, sweep, result_version(), *args->slurm, db);
+            run_on_slurm(points, sweep, result_version(), *args.slurm, db);
         };
     }
-    options.threads = args->threads;
+    options.threads = args.threads;
     options.cancelled = &interrupted();
     options.windows = watched_windows();
     options.figure_text = [&](double value) { return figure_text(question.objective, value); };
@@ -161,14 +159,14 @@ int cmd_design(const std::vector<std::string>& arguments) {
         fmt::print(stderr,
                    "railyard: interrupted: what was finished is in {}; the same command goes on "
                    "from there\n",
-                   visible(args->db));
+                   visible(args.db));
         return exit_interrupted;
     }
     const std::vector<Scenario> winners = scenarios_of(question, search, answer, options);
     Decision decision = tell_decision(question, search, answer, winners);
     decision.footer = fmt::format("railyard {}, {}", result_version(), question.file);
-    if (!args->folder.empty()) write_folder(*args, question, search, answer, decision);
-    if (args->json) {
+    if (!args.folder.empty()) write_folder(args, question, search, answer, decision);
+    if (args.json) {
         fmt::print("{}\n", one_line(decision_json(question, search, answer, winners)));
     } else {
         print_decision(decision);

@@ -303,9 +303,8 @@ int cmd_explain(const std::vector<std::string>& arguments) {
     line.add()("no-upgrades", "Don't try other settings, and what the catalogue has next");
     line.add()("no-estimates", "Don't try the estimates that the best change hangs on");
     const auto values = line.parse(arguments);
-    if (!values) return exit_ok;
-    StudyArguments args = study_arguments(*values, only_scenario(*values, "explain"));
-    const std::int64_t orders = values->count("orders") ? count_option(*values, "orders", 1) : 0;
+    StudyArguments args = study_arguments(values, only_scenario(values, "explain"));
+    const std::int64_t orders = values.count("orders") ? count_option(values, "orders", 1) : 0;
     const Scenario scenario = load_scenario(args.trials.text, args.trials.file, args.changes);
     need_one_job(scenario, "explain");
     if (!can_start(scenario)) return exit_stuck;
@@ -317,12 +316,12 @@ int cmd_explain(const std::vector<std::string>& arguments) {
         Progress progress("worlds");
         args.trials.progress = progress.updates();
         attribution = attribute_loss(args.trials, args.changes, scenario, orders);
-        if (attribution.complete() && !values->count("no-upgrades") && !interrupted()) {
+        if (attribution.complete() && !values.count("no-upgrades") && !interrupted()) {
             upgrades = try_upgrades(args.trials, args.changes, scenario);
         }
         const bool contested = upgrades && upgrades->contest &&
                                upgrades->contest->difference.pairs.verdict != Verdict::equal;
-        if (contested && !values->count("no-estimates") && !interrupted()) {
+        if (contested && !values.count("no-estimates") && !interrupted()) {
             estimates = estimates_of(args, *upgrades->contest);
         }
     }

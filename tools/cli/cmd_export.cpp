@@ -45,26 +45,25 @@ int cmd_export(const std::vector<std::string>& arguments) {
     line.add()("replica", a_count(0), "Which replica, counted from 0");
     line.positional("what", -1);
     const auto values = line.parse(arguments);
-    if (!values) return exit_ok;
-    if (values->count("list")) return list_kinds_of_export();
-    const std::vector<std::string> what = all_of(*values, "what");
-    if (what.size() != 2 || !values->count("output")) {
+    if (values.count("list")) return list_kinds_of_export();
+    const std::vector<std::string> what = all_of(values, "what");
+    if (what.size() != 2 || !values.count("output")) {
         throw ScenarioError("expected a kind, a scenario and -o FILE", "railyard export --list");
     }
     const ExportKind& kind =
         named(export_kinds(), what[0], fmt::format("nothing exports '{}'", what[0]));
     ScenarioChanges changes;
-    changes.settings = settings_of(*values);
+    changes.settings = settings_of(values);
     changes.must_run = kind.replica;
     changes.packets = kind.window;
     changes.run_windows = !kind.window;
     if (!kind.replica) changes.overrides_read = std::make_shared<OverridesRead>();
     const Scenario s = load_scenario_file(what[1], changes);
     print_warnings(s.warnings);
-    const std::int64_t replica = (*values)["replica"].as<std::int64_t>();
+    const std::int64_t replica = values["replica"].as<std::int64_t>();
     if (kind.replica) check_replica(replica, s.replicas);
     if (kind.replica && !takes_first_step(s)) return exit_stuck;
-    const std::string output = (*values)["output"].as<std::string>();
+    const std::string output = values["output"].as<std::string>();
     const std::vector<std::string> inputs = files_of(what[1], changes.settings);
     const std::vector<ExportedFile> files = kind.run(s, replica);
     if (kind.folder) make_folder(output);

@@ -90,16 +90,15 @@ int cmd_import(const std::vector<std::string>& arguments) {
         "Count lines that are malformed instead of refusing the file");
     line.positional("what", -1);
     const auto values = line.parse(arguments);
-    if (!values) return exit_ok;
-    if (values->count("list")) return list_kinds_of_import();
-    const std::vector<std::string> what = all_of(*values, "what");
+    if (values.count("list")) return list_kinds_of_import();
+    const std::vector<std::string> what = all_of(values, "what");
     if (what.size() < 2) {
         throw ScenarioError("expected a kind and at least one file", "railyard import --list");
     }
     const ImportKind& kind =
         named(import_kinds(), what[0], fmt::format("nothing imports '{}'", what[0]));
-    check_options(kind, *values);
-    take_numbers(*values, options);
+    check_options(kind, values);
+    take_numbers(values, options);
     options.files.assign(what.begin() + 1, what.end());
     Diagnostics diagnostics;
     const Imported made = import_files(kind, options, diagnostics);

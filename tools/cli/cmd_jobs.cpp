@@ -345,24 +345,23 @@ int cmd_jobs(const std::vector<std::string>& arguments) {
             kinds_text("Policies", policy_kinds()) + kinds_text("Placements", placement_kinds()));
     add_trace_options(line);
     const auto values = line.parse(arguments);
-    if (!values) return exit_ok;
-    if (!values->count("trace")) {
+    if (!values.count("trace")) {
         throw ScenarioError("jobs needs a trace",
                             "railyard jobs TRACE --nodes 96 --gpus-per-node 8");
     }
-    const std::string path = (*values)["trace"].as<std::vector<std::string>>()[0];
+    const std::string path = values["trace"].as<std::vector<std::string>>()[0];
     ScheduledTrace run;
-    run.rules = rules_of(*values);
-    warn_of_idle_options(*values, run.rules);
-    run.clusters = clusters_of(*values);
-    run.trace = read_job_trace(path, reading_of(*values));
-    warn_of_idle_options(*values, run.trace);
-    if (values->count("nodes-file")) run.homeless = assign_clusters(run.trace, run.clusters);
+    run.rules = rules_of(values);
+    warn_of_idle_options(values, run.rules);
+    run.clusters = clusters_of(values);
+    run.trace = read_job_trace(path, reading_of(values));
+    warn_of_idle_options(values, run.trace);
+    if (values.count("nodes-file")) run.homeless = assign_clusters(run.trace, run.clusters);
     run.schedule = run_job_stream(run.trace.jobs, run.clusters, run.rules);
 
     const StreamStatistics all = stream_statistics(run.trace.jobs, run.clusters, run.schedule);
     const auto each = cluster_statistics(run.trace.jobs, run.clusters, run.schedule);
-    if (values->count("json")) {
+    if (values.count("json")) {
         print_json(path, run, all, each);
         return exit_ok;
     }

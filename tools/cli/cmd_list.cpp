@@ -151,9 +151,8 @@ int cmd_list(const std::vector<std::string>& arguments) {
                "A scenario, or a file that scenarios include, whose own entries are listed, too");
     line.positional("what", 2);
     const auto values = line.parse(arguments);
-    if (!values) return exit_ok;
-    const std::vector<std::string> what = all_of(*values, "what");
-    const ListedCatalogue listed(text_of(*values, "scenario"));
+    const std::vector<std::string> what = all_of(values, "what");
+    const ListedCatalogue listed(text_of(values, "scenario"));
     const Catalogue& catalogue = listed.found->catalogue;
     if (what.empty()) return list_overview(catalogue);
     const std::string alone = what.size() == 1 ? what[0] : "";

@@ -200,7 +200,7 @@ struct PerfArguments {
     po::variables_map values;
 };
 
-std::optional<PerfArguments> parse_perf(const std::vector<std::string>& arguments) {
+PerfArguments parse_perf(const std::vector<std::string>& arguments) {
     CommandLine line(
         "railyard perf COLLECTIVE SCENARIO.toml [options]",
         "Prints what nccl-tests would print on the scenario's cluster, with the algorithm and\n"
@@ -218,9 +218,7 @@ std::optional<PerfArguments> parse_perf(const std::vector<std::string>& argument
     line.add()("algorithm", a_text(), "Force one (NCCL_ALGO)");
     line.add()("protocol", a_text(), "Force one (NCCL_PROTO)");
     line.add_json();
-    const auto parsed = line.parse(arguments);
-    if (!parsed) return std::nullopt;
-    const po::variables_map& values = *parsed;
+    const auto values = line.parse(arguments);
     if (!values.count("collective") || !values.count("scenario")) {
         throw ScenarioError("perf needs a collective and a scenario file",
                             "railyard perf all_reduce -b 8 -e 8G -f 2 SCENARIO.toml");
@@ -429,31 +427,30 @@ Prediction perf_prediction(const Scenario& s, const PerfArguments& args,
 }  // namespace
 
 int cmd_perf(const std::vector<std::string>& arguments) {
-    const std::optional<PerfArguments> args = parse_perf(arguments);
-    if (!args) return exit_ok;
+    const PerfArguments args = parse_perf(arguments);
     ScenarioChanges changes;
     changes.must_run = false;
     changes.overrides_read = std::make_shared<OverridesRead>();
-    changes.settings = settings_of(args->values);
+    changes.settings = settings_of(args.values);
     changes.windows = watched_windows();
-    const Scenario s = load_scenario_file(args->scenario, changes);
+    const Scenario s = load_scenario_file(args.scenario, changes);
     need_one_job(s, "perf");
     print_warnings(s.warnings);
 
-    const PerfTest test(s, *args);
+    const PerfTest test(s, args);
     std::vector<PerfRow> rows;
     double bus_sum = 0;
-    for (const std::int64_t size : args->sizes) {
+    for (const std::int64_t size : args.sizes) {
         rows.push_back(test.row(size));
         bus_sum += rows.back().busbw;
     }
     const double bus_mean = bus_sum / static_cast<double>(rows.size());
-    const Prediction prediction = perf_prediction(s, *args, changes, test, rows);
-    if (args->values.count("json")) {
+    const Prediction prediction = perf_prediction(s, args, changes, test, rows);
+    if (args.values.count("json")) {
         const Json each = json_array(rows, [&](const PerfRow& row) { return test.json_of(row); });
         const Json out = {{"scenario", s.file},
                           {"version", version()},
-                          {"collective", to_text(args->collective)},
+                          {"collective", to_text(args.collective)},
                           {"ranks", test.communicator().ranks},
                           {"nvlink_domains", test.communicator().domains},
                           {"rows", each},

@@ -315,7 +315,7 @@ struct PlanArguments {
     bool json = false;
 };
 
-std::optional<PlanArguments> parse_plan(const std::vector<std::string>& arguments) {
+PlanArguments parse_plan(const std::vector<std::string>& arguments) {
     PlanArguments out;
     CommandLine line(
         "railyard plan SCENARIO.toml [options]",
@@ -331,14 +331,13 @@ std::optional<PlanArguments> parse_plan(const std::vector<std::string>& argument
                "64, packet by packet as many as --top)");
     line.add_json();
     const auto values = line.parse(arguments);
-    if (!values) return std::nullopt;
-    out.path = only_scenario(*values, "plan");
-    out.settings = settings_of(*values);
-    out.json = values->count("json") > 0;
+    out.path = only_scenario(values, "plan");
+    out.settings = settings_of(values);
+    out.json = values.count("json") > 0;
     if (out.top < 1) {
         throw ScenarioError(fmt::format("--top: expected 1 or more, found {}", out.top));
     }
-    if (values->count("splits")) out.splits = (*values)["splits"].as<std::int64_t>();
+    if (values.count("splits")) out.splits = values["splits"].as<std::int64_t>();
     if (out.splits.value_or(out.top) < out.top) {
         throw ScenarioError(
             fmt::format("--splits: expected --top = {} or more, found {}", out.top, *out.splits));
@@ -411,14 +410,13 @@ void print_answer(const PlanAnswer& answer) {
 }  // namespace
 
 int cmd_plan(const std::vector<std::string>& arguments) {
-    const std::optional<PlanArguments> args = parse_plan(arguments);
-    if (!args) return exit_ok;
+    const PlanArguments args = parse_plan(arguments);
     ScenarioChanges changes;
     changes.must_run = false;  // a plan that does not fit is a reason to look for others
-    changes.settings = args->settings;
+    changes.settings = args.settings;
     changes.windows = watched_windows();
     changes.overrides_read = std::make_shared<OverridesRead>();
-    const Scenario given = load_scenario_file(args->path, changes);
+    const Scenario given = load_scenario_file(args.path, changes);
     need_one_job(given, "plan");
     print_warnings(given.warnings);
     if (given.model.name.empty()) {
@@ -427,26 +425,26 @@ int cmd_plan(const std::vector<std::string>& arguments) {
     }
     std::optional<Duration> measured;
     if (given.given_step || given.trace) measured = given.job.step.duration();
-    const Scenario s = measured ? with_plan(args->path, changes, given.plan) : given;
+    const Scenario s = measured ? with_plan(args.path, changes, given.plan) : given;
     if (!takes_first_step(s)) return exit_stuck;
     PlanAnswer answer{.given = given, .modelled = s, .measured = measured};
     Communicators groups = communicators(s, s.fidelity, {}, false, usual_draw(s));
     answer.path = critical_path(s.model, s.plan, groups, s.parameter_bytes, s.optimizer_traffic);
     constexpr std::int64_t splits_on_flows = 64;
     const std::int64_t splits_max =
-        args->splits.value_or(s.fidelity == Fidelity::packet ? args->top : splits_on_flows);
+        args.splits.value_or(s.fidelity == Fidelity::packet ? args.top : splits_on_flows);
     try {
         answer.best =
-            find_best(s, args->path, changes, static_cast<std::size_t>(args->top), splits_max);
+            find_best(s, args.path, changes, static_cast<std::size_t>(args.top), splits_max);
     } catch (const Interrupted&) {
         answer.cut_short = true;
     }
     for (const LimitReached& limit : s.limits->all()) answer.best.limits.push_back(limit);
-    answer.prediction = plan_prediction(s, args->path, changes);
+    answer.prediction = plan_prediction(s, args.path, changes);
     if (!s.step_error.named && !measured && !answer.cut_short) {
-        answer.stacks = over_stacks(args->path, changes);
+        answer.stacks = over_stacks(args.path, changes);
     }
-    if (args->json) {
+    if (args.json) {
         fmt::print("{}\n", one_line(answer_json(answer)));
     } else {
         print_answer(answer);

@@ -59,7 +59,7 @@ struct ReportArguments {
     unsigned threads = 1;
 };
 
-std::optional<ReportArguments> parse_report(const std::vector<std::string>& arguments) {
+ReportArguments parse_report(const std::vector<std::string>& arguments) {
     ReportArguments out;
     CommandLine line("railyard report DATABASE -o FILE.html [options]",
                      "Writes a results database as one HTML file that opens anywhere, without a "
@@ -71,19 +71,18 @@ std::optional<ReportArguments> parse_report(const std::vector<std::string>& argu
     line.add()("no-estimates", "Don't look for the estimates that answers and verdicts hang on");
     line.add_threads("Threads that look for them");
     const auto values = line.parse(arguments);
-    if (!values) return std::nullopt;
-    if (!values->count("database")) {
+    if (!values.count("database")) {
         throw ScenarioError("report needs a database",
                             "railyard run SCENARIO.toml --db out.sqlite, then railyard report "
                             "out.sqlite -o report.html");
     }
-    out.db = (*values)["database"].as<std::vector<std::string>>()[0];
+    out.db = values["database"].as<std::vector<std::string>>()[0];
     if (out.output.empty()) {
         throw ScenarioError("report needs a file to write",
                             fmt::format("railyard report {} -o report.html", out.db));
     }
-    out.estimates = values->count("no-estimates") == 0;
-    out.threads = threads_of(*values);
+    out.estimates = values.count("no-estimates") == 0;
+    out.threads = threads_of(values);
     return out;
 }
 
@@ -107,15 +106,14 @@ Json verdict_json(Database& db, const std::shared_ptr<WindowCache>& windows, uns
 }  // namespace
 
 int cmd_report(const std::vector<std::string>& arguments) {
-    const std::optional<ReportArguments> args = parse_report(arguments);
-    if (!args) return exit_ok;
+    const ReportArguments args = parse_report(arguments);
     constexpr std::size_t featured_max = 4;
     constexpr std::size_t column_bytes_max = 2'600'000;  // leaves room for the rest below 5 MB
-    const auto db = open_results(args->db);
-    OutputFile output(args->output, {args->db});
+    const auto db = open_results(args.db);
+    OutputFile output(args.output, {args.db});
     std::string page = page_template();
     ReportResults results = report_results(*db, featured_max, column_bytes_max);
-    Json data = {{"database", std::filesystem::path(args->db).filename().string()},
+    Json data = {{"database", std::filesystem::path(args.db).filename().string()},
                  {"schema", results_schema_version},
                  {"version", result_version()}};
     data.update(results.data);
@@ -127,15 +125,15 @@ int cmd_report(const std::vector<std::string>& arguments) {
     data["topologies"] = Json::array();
     if (!results.featured.empty()) {
         data["topologies"] = report_topologies(results.featured[0], windows);
-        if (args->estimates) {
-            data["estimates"] = report_estimates(results.featured[0], windows, args->threads);
-            data["verdict_estimates"] = verdict_json(*db, windows, args->threads);
+        if (args.estimates) {
+            data["estimates"] = report_estimates(results.featured[0], windows, args.threads);
+            data["verdict_estimates"] = verdict_json(*db, windows, args.threads);
         }
     }
     replace(page, "__RAILYARD_DATA__", for_script(one_line(data)));
     output.write(page);
     output.keep();
-    fmt::print("{}: the report of {}, {}\n", visible(args->output), visible(args->db),
+    fmt::print("{}: the report of {}, {}\n", visible(args.output), visible(args.db),
                to_text(Bytes::of(std::ssize(page))));
     return exit_ok;
 }

@@ -93,28 +93,27 @@ void add_run_options(CommandLine& line) {
     line.add()("no-estimates", "Leave out what the answer hangs on (which takes more replicas)");
 }
 
-std::optional<RunArguments> parse_run(const std::vector<std::string>& arguments) {
+RunArguments parse_run(const std::vector<std::string>& arguments) {
     CommandLine line(
         "railyard run SCENARIO.toml [options]",
         "Simulates the scenario and prints goodput, the ledger of where the rest of the GPU\n"
         "time went, interruptions, recovery, and the estimates that the answer hangs on.");
     add_run_options(line);
     const auto values = line.parse(arguments);
-    if (!values) return std::nullopt;
     RunArguments out;
-    out.path = only_scenario(*values, "run");
-    out.changes.settings = all_settings_of(*values);
+    out.path = only_scenario(values, "run");
+    out.changes.settings = all_settings_of(values);
     // One for all that is tried beside the scenario itself: most of it has the same windows.
     out.changes.windows = watched_windows();
     out.changes.phases = true;
-    out.threads = threads_of(*values);
+    out.threads = threads_of(values);
     out.changes.threads = out.threads;
-    out.json = values->count("json") > 0;
-    out.quiet_estimates = values->count("no-estimates") > 0;
-    const std::int64_t logged = count_option(*values, "db-events", 0);
-    out.db = file_option(*values, "db");
+    out.json = values.count("json") > 0;
+    out.quiet_estimates = values.count("no-estimates") > 0;
+    const std::int64_t logged = count_option(values, "db-events", 0);
+    out.db = file_option(values, "db");
     if (!out.db.empty()) out.logged_replicas = logged;
-    out.jobs_out = file_option(*values, "jobs-out");
+    out.jobs_out = file_option(values, "jobs-out");
     return out;
 }
 
@@ -221,32 +220,31 @@ int exit_code_of(const Scenario& scenario, const CampaignResult& result, const S
 }  // namespace
 
 int cmd_run(const std::vector<std::string>& arguments) {
-    const std::optional<RunArguments> args = parse_run(arguments);
-    if (!args) return exit_ok;
-    const std::string text = read_file(args->path);
-    const Scenario scenario = load_scenario(text, args->path, args->changes);
+    const RunArguments args = parse_run(arguments);
+    const std::string text = read_file(args.path);
+    const Scenario scenario = load_scenario(text, args.path, args.changes);
     if (!can_start(scenario)) return exit_stuck;
-    if (!args->jobs_out.empty() && !scenario.world) {
+    if (!args.jobs_out.empty() && !scenario.world) {
         throw ScenarioError("--jobs-out: the scenario has one job",
                             "it is for scenarios with many, under a scheduler of many");
     }
-    SavedRun saved(args->db, {.kind = "run",
-                              .key = {},
-                              .file = scenario.file,
-                              .title = scenario.title,
-                              .version = result_version(),
-                              .seed = scenario.seed,
-                              .replicas_wanted = scenario.replicas,
-                              .study = {}});
-    saved.add_point(scenario, text, args->changes.settings, "");
-    const CampaignResult result = simulate(*args, scenario, saved);
+    SavedRun saved(args.db, {.kind = "run",
+                             .key = {},
+                             .file = scenario.file,
+                             .title = scenario.title,
+                             .version = result_version(),
+                             .seed = scenario.seed,
+                             .replicas_wanted = scenario.replicas,
+                             .study = {}});
+    saved.add_point(scenario, text, args.changes.settings, "");
+    const CampaignResult result = simulate(args, scenario, saved);
     saved.finish_point(0, result);
     saved.finish(result.cancelled ? "interrupted" : ending_name(result.ending()), &result);
     if (result.replicas == 0) {
         fmt::print(stderr, "railyard: interrupted before the first replica was finished\n");
         return exit_interrupted;
     }
-    print_answer(*args, scenario, result, text);
+    print_answer(args, scenario, result, text);
     return exit_code_of(scenario, result, saved);
 }
 

@@ -27,7 +27,7 @@ struct SensitivityArguments {
     SensitivityOptions options;
 };
 
-std::optional<SensitivityArguments> parse_sensitivity(const std::vector<std::string>& arguments) {
+SensitivityArguments parse_sensitivity(const std::vector<std::string>& arguments) {
     SensitivityArguments out;
     CommandLine line(
         "railyard sensitivity SCENARIO.toml [options]",
@@ -49,15 +49,14 @@ std::optional<SensitivityArguments> parse_sensitivity(const std::vector<std::str
     line.add()("samples", a_count(256), "Runs for the parts of the variance; 0: none");
     add_study_options(line);
     const auto values = line.parse(arguments);
-    if (!values) return std::nullopt;
-    out.study = study_arguments(*values, only_scenario(*values, "sensitivity"));
+    out.study = study_arguments(values, only_scenario(values, "sensitivity"));
     // Ends of a range differ on the same random numbers: a few replicas tell them apart.
     constexpr std::int64_t replicas_enough = 8;
-    if (!values->count("replicas")) out.study.trials.replicas = replicas_enough;
-    out.estimates = values->count("no-estimates") == 0;
-    out.knobs = values->count("no-knobs") == 0;
-    out.options.trajectories = count_option(*values, "trajectories", 0);
-    out.options.samples = count_option(*values, "samples", 0);
+    if (!values.count("replicas")) out.study.trials.replicas = replicas_enough;
+    out.estimates = values.count("no-estimates") == 0;
+    out.knobs = values.count("no-knobs") == 0;
+    out.options.trajectories = count_option(values, "trajectories", 0);
+    out.options.samples = count_option(values, "samples", 0);
     return out;
 }
 
@@ -306,32 +305,30 @@ void print_text(const Scenario& s, const SensitivityArguments& args, const Metri
 }  // namespace
 
 int cmd_sensitivity(const std::vector<std::string>& arguments) {
-    std::optional<SensitivityArguments> args = parse_sensitivity(arguments);
-    if (!args) return exit_ok;
-    StudyArguments& study = args->study;
+    SensitivityArguments args = parse_sensitivity(arguments);
+    StudyArguments& study = args.study;
     const Scenario scenario = load_scenario(study.trials.text, study.trials.file, study.changes);
     if (!can_start(scenario)) return exit_stuck;
-    const std::vector<KeyRange> ranges = ranges_of(*args);
-    const std::vector<WorkBasis> designs = designs_of(*args, scenario, ranges);
-    if (args->options.metric.empty()) args->options.metric = deciding_metric(designs).metric;
-    const Metric metric = find_metric(scenario, args->options.metric);
-    const std::vector<UncertainInput> inputs = inputs_of(*args, scenario, ranges);
+    const std::vector<KeyRange> ranges = ranges_of(args);
+    const std::vector<WorkBasis> designs = designs_of(args, scenario, ranges);
+    if (args.options.metric.empty()) args.options.metric = deciding_metric(designs).metric;
+    const Metric metric = find_metric(scenario, args.options.metric);
+    const std::vector<UncertainInput> inputs = inputs_of(args, scenario, ranges);
 
     Sensitivity result;
     std::vector<Knob> knobs;
     {
         Progress progress("runs");
         study.trials.progress = progress.updates();
-        result =
-            find_sensitivity(study.trials, study.changes, scenario.seed, inputs, args->options);
+        result = find_sensitivity(study.trials, study.changes, scenario.seed, inputs, args.options);
         constexpr std::int64_t replicas_for_knobs = 2;
         study.trials.replicas = replicas_for_knobs;
-        if (args->knobs && !result.interrupted) knobs = turn_knobs(study.trials, study.changes);
+        if (args.knobs && !result.interrupted) knobs = turn_knobs(study.trials, study.changes);
     }
     if (study.json) {
-        print_json(scenario, *args, result, knobs);
+        print_json(scenario, args, result, knobs);
     } else {
-        print_text(scenario, *args, metric, result, knobs);
+        print_text(scenario, args, metric, result, knobs);
     }
     if (!interrupted()) return exit_ok;
     fmt::print(stderr, "railyard: interrupted: this is what {} runs have shown\n", result.runs);

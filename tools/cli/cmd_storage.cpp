@@ -335,21 +335,19 @@ int cmd_storage(const std::vector<std::string>& arguments) {
     line.add()("threads", a_count(1), "Threads that do it, one on a node while there are nodes");
     line.add_json();
     const auto values = line.parse(arguments);
-    if (!values) return exit_ok;
     ScenarioChanges changes;
-    changes.settings = settings_of(*values);
+    changes.settings = settings_of(values);
     changes.must_run = false;  // the job need not fit into memory here
     changes.overrides_read = std::make_shared<OverridesRead>();
-    const std::string path = only_scenario(*values, "storage");
+    const std::string path = only_scenario(values, "storage");
     const Scenario s = load_scenario_file(path, changes);
     print_warnings(s.warnings);
     need_one_job(s, "storage");
     SmallFiles files;
-    files.files = (*values)["files"].as<std::int64_t>();
-    files.threads = (*values)["threads"].as<std::int64_t>();
+    files.files = values["files"].as<std::int64_t>();
+    files.threads = values["threads"].as<std::int64_t>();
     std::string why;
-    const auto size =
-        parse_quantity((*values)["file-size"].as<std::string>(), why, Dimension::data);
+    const auto size = parse_quantity(values["file-size"].as<std::string>(), why, Dimension::data);
     if (!size || size->dimension != Dimension::data || !size->integer) {
         throw ScenarioError(fmt::format("--file-size: expected an amount of data{}{}",
                                         why.empty() ? "" : ": ", why),
@@ -363,7 +361,7 @@ int cmd_storage(const std::vector<std::string>& arguments) {
     files.bytes = Bytes::of(*size->integer) * files.files;
     files.clients = std::min(files.threads, s.job.nodes);
     const Prediction prediction = store_prediction(s, path, changes);
-    if (values->count("json")) {
+    if (values.count("json")) {
         print_json(s, files, prediction);
     } else {
         print_store(s, files);

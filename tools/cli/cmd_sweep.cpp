@@ -36,7 +36,7 @@ struct SweepArguments {
     std::int64_t task = 0;
 };
 
-std::optional<SweepArguments> parse_sweep(const std::vector<std::string>& arguments) {
+SweepArguments parse_sweep(const std::vector<std::string>& arguments) {
     SweepArguments out;
     CommandLine line(
         "railyard sweep STUDY.toml [options]",
@@ -55,23 +55,22 @@ std::optional<SweepArguments> parse_sweep(const std::vector<std::string>& argume
                "Run one task of a Slurm array: the sweep's folder");
     line.add()("index", po::value(&out.task)->default_value(0), "Number of the task, with --task");
     const auto values = line.parse(arguments);
-    if (!values) return std::nullopt;
-    if (values->count("task")) {
-        out.threads = threads_of(*values);
+    if (values.count("task")) {
+        out.threads = threads_of(values);
         return out;
     }
-    if (!values->count("study")) {
+    if (!values.count("study")) {
         throw ScenarioError("sweep needs a study",
                             "railyard sweep STUDY.toml; 'sweep --help' says more");
     }
-    out.study = (*values)["study"].as<std::vector<std::string>>()[0];
-    out.settings = settings_of(*values);
+    out.study = values["study"].as<std::vector<std::string>>()[0];
+    out.settings = settings_of(values);
     out.db = std::filesystem::path(out.study).stem().string() + ".sqlite";
-    if (values->count("db")) out.db = file_option(*values, "db");
-    out.threads = threads_of(*values);
-    out.slurm = slurm_options(*values, out.db);
-    out.json = values->count("json") > 0;
-    out.estimates = values->count("no-estimates") == 0;
+    if (values.count("db")) out.db = file_option(values, "db");
+    out.threads = threads_of(values);
+    out.slurm = slurm_options(values, out.db);
+    out.json = values.count("json") > 0;
+    out.estimates = values.count("no-estimates") == 0;
     return out;
 }
 
@@ -289,24 +288,23 @@ void warn_of_other_version(const SweepPlan& plan, const std::string& db) {
 }  // namespace
 
 int cmd_sweep(const std::vector<std::string>& arguments) {
-    const std::optional<SweepArguments> args = parse_sweep(arguments);
-    if (!args) return exit_ok;
+    const SweepArguments args = parse_sweep(arguments);
     contain_failed_checks();
-    if (!args->task_folder.empty()) {
-        run_task(args->task_folder, static_cast<std::size_t>(args->task), result_version(),
-                 args->threads, interrupted());
+    if (!args.task_folder.empty()) {
+        run_task(args.task_folder, static_cast<std::size_t>(args.task), result_version(),
+                 args.threads, interrupted());
         return exit_ok;
     }
-    const Study study = read_study(args->study, args->settings);
-    ResultsDb db(args->db);
-    if (args->slurm) take_over(args->slurm->folder, db);
+    const Study study = read_study(args.study, args.settings);
+    ResultsDb db(args.db);
+    if (args.slurm) take_over(args.slurm->folder, db);
     const SweepPlan plan = plan_sweep(study, result_version(), db);
     const auto to_do = std::ssize(plan.to_do);
-    if (to_do < plan.points && !args->json) {
+    if (to_do < plan.points && !args.json) {
         fmt::print("  {} of {} points are in {} already\n", plan.points - to_do, plan.points,
-                   visible(args->db));
+                   visible(args.db));
     }
-    warn_of_other_version(plan, args->db);
+    warn_of_other_version(plan, args.db);
     const double cpu_before = process_cpu_seconds();
     SweepOutcome outcome;
     std::optional<Judged> judged;
@@ -319,17 +317,17 @@ int cmd_sweep(const std::vector<std::string>& arguments) {
         std::optional<Progress> progress("points");
         const auto update = [&](std::int64_t done) { progress->update(done, to_do); };
         const SweepOptions sweep = {study.scenario_text, study.scenario_file, study.rule,
-                                    args->threads,       &interrupted(),      update,
+                                    args.threads,        &interrupted(),      update,
                                     deadlocked};
-        if (args->slurm) {
-            run_on_slurm(plan.to_do, sweep, result_version(), *args->slurm, db);
+        if (args.slurm) {
+            run_on_slurm(plan.to_do, sweep, result_version(), *args.slurm, db);
         } else {
             const SweepWorkDone work = run_points(plan.to_do, sweep, db);
             db.add_times(plan.run, process_cpu_seconds() - cpu_before, work.database_s);
         }
         progress.reset();
         outcome = finish_sweep(plan.run, db);
-        judged = judge(plan, *args, db);
+        judged = judge(plan, args, db);
     } catch (const DatabaseError& error) {
         fmt::print(
             stderr,
@@ -337,8 +335,8 @@ int cmd_sweep(const std::vector<std::string>& arguments) {
             error.what());
         return exit_limit;
     }
-    if (args->json) {
-        fmt::print("{}\n", json_text(plan, outcome, judged, args->db));
+    if (args.json) {
+        fmt::print("{}\n", json_text(plan, outcome, judged, args.db));
     } else {
         print_outcome(plan, outcome, judged, db.database());
     }

@@ -132,19 +132,18 @@ int cmd_topo(const std::vector<std::string>& arguments) {
     line.add()("dot", a_text(), "Write it for Graphviz into this file");
     line.add_json();
     const auto values = line.parse(arguments);
-    if (!values) return exit_ok;
     ScenarioChanges changes;
-    changes.settings = settings_of(*values);
+    changes.settings = settings_of(values);
     changes.must_run = false;  // memory is not its business
     changes.overrides_read = std::make_shared<OverridesRead>();
     changes.run_windows = false;
     changes.build_networks = true;
-    const std::string path = only_scenario(*values, "topo");
+    const std::string path = only_scenario(values, "topo");
     const Scenario s = load_scenario_file(path, changes);
     print_warnings(s.warnings);
     const std::vector<std::string> inputs = files_of(path, changes.settings);
     StandaloneCatalogue own = s.open_catalogue();
-    const std::string drawn = (*values)["network"].as<std::string>();
+    const std::string drawn = values["network"].as<std::string>();
     std::vector<std::string> names;
     Json networks = Json::object();
     const BillOfMaterials materials = bill_of_materials(s, own.catalogue);
@@ -154,19 +153,19 @@ int cmd_topo(const std::vector<std::string>& arguments) {
         throw ScenarioError(fmt::format("--network: this scenario has no network '{}'", drawn),
                             suggest(drawn, names));
     }
-    if (!values->count("json") && !materials.nvlink.empty()) {
+    if (!values.count("json") && !materials.nvlink.empty()) {
         fmt::print("{}  in the racks, part of them\n{}\n", coloured("nvlink", Colour::bold),
                    switches_text(materials.nvlink));
     }
     for (const NetworkBill& bill : materials.networks) {
         const ClusterNetwork& network = *bill.network;
         networks[network.name] = materials_json(network, bill.materials);
-        if (!values->count("json")) print_materials(network, bill.materials);
+        if (!values.count("json")) print_materials(network, bill.materials);
         if (network.name != drawn) continue;
-        draw(network, fmt::format("{}: {} network", s.title, network.name), *values, inputs);
+        draw(network, fmt::format("{}: {} network", s.title, network.name), values, inputs);
     }
-    if (!values->count("json")) print_shared_nics(s);
-    print_rest(s, materials, networks, values->count("json") > 0);
+    if (!values.count("json")) print_shared_nics(s);
+    print_rest(s, materials, networks, values.count("json") > 0);
     print_warnings(unread_overrides(s));
     return exit_ok;
 }

@@ -27,7 +27,7 @@ struct TraceArguments {
     ScenarioChanges changes;
 };
 
-std::optional<TraceArguments> parse_trace(const std::vector<std::string>& arguments) {
+TraceArguments parse_trace(const std::vector<std::string>& arguments) {
     TraceArguments out;
     CommandLine line("railyard trace SCENARIO.toml -o FILE.pftrace [options]",
                      "Writes one replica as a Perfetto trace, which ui.perfetto.dev opens: phases "
@@ -44,11 +44,10 @@ std::optional<TraceArguments> parse_trace(const std::vector<std::string>& argume
     line.add()("window", po::bool_switch(&out.window),
                "The scenario's packet window instead: flows, pauses, queues");
     const auto values = line.parse(arguments);
-    if (!values) return std::nullopt;
-    if (!values->count("scenario")) {
+    if (!values.count("scenario")) {
         throw ScenarioError("trace needs a scenario file", "railyard trace SCENARIO.toml -o FILE");
     }
-    out.scenario = (*values)["scenario"].as<std::vector<std::string>>()[0];
+    out.scenario = values["scenario"].as<std::vector<std::string>>()[0];
     if (out.output.empty()) {
         throw ScenarioError("trace needs a file to write",
                             fmt::format("railyard trace {} -o run.pftrace", out.scenario));
@@ -56,7 +55,7 @@ std::optional<TraceArguments> parse_trace(const std::vector<std::string>& argume
     if (out.step && out.window) {
         throw ScenarioError("--step and --window: one trace shows one of them", "choose one");
     }
-    out.changes.settings = settings_of(*values);
+    out.changes.settings = settings_of(values);
     out.changes.packets = out.window;
     out.changes.must_run = !out.window && !out.step;
     if (!out.changes.must_run) out.changes.overrides_read = std::make_shared<OverridesRead>();
@@ -110,27 +109,26 @@ Duration trace_windows(PerfettoTrace& trace, const Scenario& s) {
 }  // namespace
 
 int cmd_trace(const std::vector<std::string>& arguments) {
-    const std::optional<TraceArguments> args = parse_trace(arguments);
-    if (!args) return exit_ok;
-    const Scenario s = load_scenario_file(args->scenario, args->changes);
-    if (args->step || args->window) need_one_job(s, args->step ? "trace --step" : "trace --window");
+    const TraceArguments args = parse_trace(arguments);
+    const Scenario s = load_scenario_file(args.scenario, args.changes);
+    if (args.step || args.window) need_one_job(s, args.step ? "trace --step" : "trace --window");
     print_warnings(s.warnings);
-    if (!args->window && !takes_first_step(s)) return exit_stuck;
-    OutputFile output(args->output, files_of(args->scenario, args->changes.settings));
+    if (!args.window && !takes_first_step(s)) return exit_stuck;
+    OutputFile output(args.output, files_of(args.scenario, args.changes.settings));
     PerfettoTrace trace;
     Duration length = s.job.step.duration();
-    if (args->window) {
+    if (args.window) {
         length = trace_windows(trace, s);
-    } else if (args->step) {
+    } else if (args.step) {
         trace_step(trace, s);
     } else {
-        length = trace_one_replica(trace, s, args->replica);
+        length = trace_one_replica(trace, s, args.replica);
     }
-    if (args->changes.overrides_read) print_warnings(unread_overrides(s));
+    if (args.changes.overrides_read) print_warnings(unread_overrides(s));
     trace.write(output);
     output.keep();
     fmt::print("{}: {} of simulated time, {} events on {} tracks; open it in ui.perfetto.dev\n",
-               args->output, to_text(length), trace.events(), trace.tracks());
+               args.output, to_text(length), trace.events(), trace.tracks());
     return exit_ok;
 }
 

@@ -113,19 +113,18 @@ int cmd_verify(const std::vector<std::string>& arguments) {
     line.add_json();
     line.add()("rows", "Print every row, not only the summary of each table");
     const auto values = line.parse(arguments);
-    if (!values) return exit_ok;
-    const bool named = values->count("table") > 0;
+    const bool named = values.count("table") > 0;
     const std::vector<TableFiles> paths =
-        named ? named_tables((*values)["table"].as<std::vector<std::string>>()) : shipped_tables();
+        named ? named_tables(values["table"].as<std::vector<std::string>>()) : shipped_tables();
 
     Diagnostics diagnostics;
     Document settings;
     settings.name = "--set";
-    for (const std::string& setting : settings_of(*values)) {
+    for (const std::string& setting : settings_of(values)) {
         check_setting(setting, "verify", diagnostics);
     }
     diagnostics.raise_if_any();
-    for (const std::string& setting : settings_of(*values)) {
+    for (const std::string& setting : settings_of(values)) {
         apply_setting(settings, setting, diagnostics);
     }
     const Value* overrides = settings.root.find("override");
@@ -133,7 +132,7 @@ int cmd_verify(const std::vector<std::string>& arguments) {
     std::vector<VerifiedTable> tables;
     std::vector<std::string> unknown;
     const std::size_t done =
-        verify_all(read_tables(paths), {{}, settings_of(*values), overrides}, tables, unknown);
+        verify_all(read_tables(paths), {{}, settings_of(values), overrides}, tables, unknown);
     if (!named) unknown.clear();  // of those that ship, the ones that tests read
     for (const std::string& path : unknown) say_unknown(path);
     std::set<std::string> said;  // a row that is of two quantities is refused for both
@@ -151,11 +150,11 @@ int cmd_verify(const std::vector<std::string>& arguments) {
                      : refused + std::ssize(unknown) > 0 ? exit_user_error
                      : outside > 0                       ? exit_limit
                                                          : exit_ok;
-    if (values->count("json")) {
+    if (values.count("json")) {
         fmt::print("{}\n", verified_json(tables));
         return code;
     }
-    fmt::print("{}", verified_text(tables, values->count("rows") > 0));
+    fmt::print("{}", verified_text(tables, values.count("rows") > 0));
     return code;
 }
 

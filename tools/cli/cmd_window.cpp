@@ -195,9 +195,7 @@ int cmd_window(const std::vector<std::string>& arguments) {
                "Likewise a row with settings of its own: --arm \"NAME: KEY=VALUE; KEY=VALUE\"");
     line.add_threads("Threads, each for an arm at a time; the result does not depend on it");
     line.add_json();
-    const auto parsed = line.parse(arguments);
-    if (!parsed) return exit_ok;
-    const po::variables_map& values = *parsed;
+    const auto values = line.parse(arguments);
     const std::string path = only_scenario(values, "window");
     const bool json = values.count("json") > 0;
     const std::vector<Arm> arms = arms_of(all_of(values, "vary"), all_of(values, "arm"));

@@ -51,7 +51,11 @@ int dispatch(std::span<const Verb> verbs, const std::vector<std::string>& argume
             "tools/railyard bench, in the folder of railyard's sources");
     }
     const Verb& verb = named(verbs, arguments[0], fmt::format("unknown verb '{}'", arguments[0]));
-    return verb.run({arguments.begin() + 1, arguments.end()});
+    try {
+        return verb.run({arguments.begin() + 1, arguments.end()});
+    } catch (const HelpPrinted&) {
+        return exit_ok;
+    }
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ void refuse_unknown(const std::vector<std::string>& arguments,
 
 }  // namespace
 
-std::optional<po::variables_map> CommandLine::parse(const std::vector<std::string>& arguments) {
+po::variables_map CommandLine::parse(const std::vector<std::string>& arguments) {
     options_.add_options()("help,h", "Print this and exit");
     po::options_description all;
     all.add(options_).add(hidden_);
@@ -59,7 +59,7 @@ std::optional<po::variables_map> CommandLine::parse(const std::vector<std::strin
     std::ostringstream text;
     text << "usage: " << usage_ << "\n\n" << about_ << "\n\n" << options_;
     std::fputs(text.str().c_str(), stdout);
-    return std::nullopt;
+    throw HelpPrinted();
 }
 
 std::vector<std::string> luck_settings_of(const po::variables_map& values) {

@@ -3,11 +3,11 @@
 
 #include <boost/program_options.hpp>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/error.h"
+#include "sim/text.h"
 
 namespace railyard {
 
@@ -26,6 +26,9 @@ inline auto* a_count() {
 inline auto* a_count(std::int64_t otherwise) {
     return a_count()->default_value(otherwise);
 }
+
+// The help is on standard output, and the verb has nothing else to do.
+struct HelpPrinted {};
 
 // A verb's command line: options, positional arguments, and the text of --help.
 class CommandLine {
@@ -51,8 +54,8 @@ class CommandLine {
     void add_threads(const char* about = "Threads; the result does not depend on it");
     void add_json() { add()("json", "Print one JSON object on standard output and nothing else"); }
 
-    // Parses; nullopt when --help was asked for and has been printed.
-    std::optional<po::variables_map> parse(const std::vector<std::string>& arguments);
+    // Throws HelpPrinted when --help was asked for.
+    po::variables_map parse(const std::vector<std::string>& arguments);
 
   private:
     std::string usage_;
@@ -74,12 +77,8 @@ inline std::string text_of(const po::variables_map& values, const char* option) 
 // The one of `kinds` that has this name. Throws ScenarioError with `message` and the nearest name.
 template <class Kinds>
 const auto& named(const Kinds& kinds, const std::string& name, const std::string& message) {
-    std::vector<std::string> names;
-    for (const auto& kind : kinds) {
-        if (kind.name == name) return kind;
-        names.emplace_back(kind.name);
-    }
-    throw ScenarioError(message, suggest(name, names));
+    if (const auto* kind = find_named(kinds, name)) return *kind;
+    throw ScenarioError(message, suggest(name, names_of(kinds)));
 }
 inline std::vector<std::string> settings_of(const po::variables_map& values) {
     return all_of(values, "set");
