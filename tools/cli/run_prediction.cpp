@@ -88,23 +88,10 @@ Prediction run_prediction(const Scenario& s, const CampaignResult& r, const Tria
                           ScenarioChanges changes) {
     const std::vector<Question> questions = run_questions(s, r);
     changes.one_draw = true;
+    TrialOptions options = like;
+    for (const Question& question : questions) options.metrics.push_back(question.name);
     const Answers answers = [&](const std::vector<Perturbations>& variants) {
-        TrialOptions options = like;
-        for (const Question& question : questions) options.metrics.push_back(question.name);
-        std::vector<ScenarioChanges> changed;
-        for (const Perturbations& variant : variants) {
-            changed.push_back(changes);
-            changed.back().perturbations = variant;
-        }
-        std::vector<std::vector<double>> out;
-        for (const std::optional<Trial>& trial : run_trials(options, changed)) {
-            if (!trial) break;  // Ctrl-C
-            std::vector<double>& row = out.emplace_back();
-            for (std::size_t i = 0; trial->possible() && i < questions.size(); ++i) {
-                row.push_back(trial->summary(i).mean);
-            }
-        }
-        return out;
+        return means_with(options, changes, variants);
     };
     constexpr std::size_t of_many_jobs = 8;
     return predict(questions, s.estimates, s.world ? of_many_jobs : draws_of(s), s.seed, answers);

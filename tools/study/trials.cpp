@@ -132,6 +132,22 @@ std::vector<std::optional<Trial>> run_trials(const TrialOptions& options,
     return trials;
 }
 
+std::vector<std::vector<double>> means_with(const TrialOptions& options,
+                                            const ScenarioChanges& changes,
+                                            const std::vector<Perturbations>& variants) {
+    std::vector<ScenarioChanges> changed(variants.size(), changes);
+    for (std::size_t i = 0; i < variants.size(); ++i) changed[i].perturbations = variants[i];
+    std::vector<std::vector<double>> out;
+    for (const std::optional<Trial>& trial : run_trials(options, changed)) {
+        if (!trial) break;
+        std::vector<double>& means = out.emplace_back();
+        for (std::size_t m = 0; trial->possible() && m < options.metrics.size(); ++m) {
+            means.push_back(trial->summary(m).mean);
+        }
+    }
+    return out;
+}
+
 bool takes_first_step(const Scenario& scenario) {
     if (scenario.no_path.empty()) return true;
     fmt::print(stderr, "railyard: stuck: the job can't take its first step: {}\n",

@@ -70,6 +70,12 @@ Summary summarise_change(const Trial& after, const Trial& before, std::size_t me
 std::vector<std::optional<Trial>> run_trials(const TrialOptions& options,
                                              const std::vector<ScenarioChanges>& variants);
 
+// The means of `options.metrics` with the numbers scaled so, over the same changes; empty where there is no
+// such design. Fewer than asked for after Ctrl-C.
+std::vector<std::vector<double>> means_with(const TrialOptions& options,
+                                            const ScenarioChanges& changes,
+                                            const std::vector<Perturbations>& variants);
+
 // Whether a scenario's job can take a first step; if not, standard error has why and the program ends with
 // exit_stuck.
 bool takes_first_step(const Scenario& scenario);
