@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "models/campaign/campaign.h"
 #include "tools/cli/cmd.h"
@@ -54,133 +53,6 @@ std::optional<Costed> cost_of(const std::string& path, ScenarioChanges changes, 
     if (out.result.cancelled) throw Interrupted();
     out.study = study_costs(out.scenario.cost->plan, out.result.uses);
     return out;
-}
-
-std::string cents_text(Cents amount) {
-    const double whole = std::floor(usd(amount) + 0.5);
-    return grouped(whole);
-}
-
-std::string number_text(double v) {
-    return v == std::floor(v) && v < 1e15 ? grouped(v) : fmt::format("{:.4g}", v);
-}
-
-std::string price_text(double v, const std::string& unit) {
-    return unit.empty() || unit == "/year" ? fmt::format("{:g} %", 100 * v) : number_text(v);
-}
-
-struct PaidLine {
-    CostLine line;
-    Cents paid;
-};
-
-// The lines that pay for something, at typical prices.
-std::vector<PaidLine> paid_lines(const CostPlan& plan, const std::vector<CostLine>& lines,
-                                 const std::vector<double>& quantities) {
-    const std::vector<double> prices = typical_prices(plan.prices);
-    const Cents hardware =
-        &lines == &plan.yearly ? supported_sum(plan, prices) : hardware_sum(plan, prices);
-    std::vector<PaidLine> out;
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-        CostLine line = lines[i];
-        line.quantity = quantities[i];
-        if (line.quantity > 0) out.push_back({line, line_sum(line, prices, hardware)});
-    }
-    return out;
-}
-
-void add_lines(Table& table, const CostPlan& plan, const std::vector<CostLine>& lines,
-               const std::vector<double>& quantities, Cents& sum) {
-    for (const auto& [line, paid] : paid_lines(plan, lines, quantities)) {
-        const Price& price = plan.prices[line.price];
-        sum += paid;
-        table.add({line.what, line.of_hardware ? "" : number_text(line.quantity), line.per,
-                   price_text(price.typical, price.unit),
-                   price.low == price.high
-                       ? ""
-                       : fmt::format("{} to {}", price_text(price.low, price.unit),
-                                     price_text(price.high, price.unit)),
-                   cents_text(paid), price.name, price.origin.substr(0, price.origin.find(':'))});
-    }
-}
-
-std::vector<double> quantities_of(const std::vector<CostLine>& lines) {
-    return mapped(lines, &CostLine::quantity);
-}
-
-// The cost of a year: the campaign as it was, and idle for the rest.
-std::vector<double> used_per_year(const Costed& c) {
-    const CostPlan& plan = c.scenario.cost->plan;
-    const CampaignUse all = together(c.result.uses);
-    std::vector<double> out;
-    for (std::size_t i = 0; i < plan.used.size(); ++i) out.push_back(used_in_a_year(plan, i, all));
-    return out;
-}
-
-Table line_table(const char* title) {
-    return Table({title, ">quantity", "", ">price, USD", ">low to high", ">sum, USD",
-                  "name in cost.price", "source"});
-}
-
-void print_budget(const CostPlan& plan, Cents bought) {
-    if (!plan.budget) return;
-    const double over = usd(bought) - *plan.budget;
-    fmt::print("  {} the budget of {} by {}\n",
-               over > 0 ? coloured("over", Colour::red) : coloured("within", Colour::green),
-               money_text(*plan.budget), money_text(std::abs(over)));
-}
-
-void print_lines(const Costed& c) {
-    const CostPlan& plan = c.scenario.cost->plan;
-    Table capital = line_table("capital");
-    Cents bought = 0;
-    add_lines(capital, plan, plan.capital, quantities_of(plan.capital), bought);
-    capital.add({"total", "", "", "", "", cents_text(bought), "", ""});
-    fmt::print("{}\n{}", coloured(c.scenario.title, Colour::bold), capital.text());
-    print_budget(plan, bought);
-    Table yearly = line_table("a year");
-    Cents kept = cents(c.study.typical.depreciation);
-    yearly.add({"depreciation", number_text(plan.years), "years",
-                plan.residual > 0 ? fmt::format("{:g} % left", 100 * plan.residual) : "", "",
-                cents_text(kept), "", ""});
-    add_lines(yearly, plan, plan.yearly, quantities_of(plan.yearly), kept);
-    add_lines(yearly, plan, plan.used, used_per_year(c), kept);
-    yearly.add({"total", "", "", "", "", cents_text(kept), "", ""});
-    fmt::print("\n{}", yearly.text());
-    const YearlyCost& t = c.study.typical;
-    fmt::print("  a year like the campaign's {}: goodput {:.2f} %, {:.4g} goodput GPU-hours{}\n",
-               time_text(c.result.simulated_s), 100 * c.result.mean("goodput"), t.goodput_gpu_hours,
-               t.tokens > 0 ? fmt::format(", {:.4g} tokens", t.tokens) : std::string());
-}
-
-Json lines_json(const CostPlan& plan, const std::vector<CostLine>& lines,
-                const std::vector<double>& quantities) {
-    Json out = Json::array();
-    for (const auto& [line, paid] : paid_lines(plan, lines, quantities)) {
-        const Price& price = plan.prices[line.price];
-        out.push_back({{"what", line.what},
-                       {"quantity", line.quantity},
-                       {"per", line.per},
-                       {"price", price.name},
-                       {"unit", price.unit},
-                       {"low", price.low},
-                       {"typical", price.typical},
-                       {"high", price.high},
-                       {"sum_usd", usd(paid)},
-                       {"source", price.origin}});
-    }
-    return out;
-}
-
-Json costed_json(const Costed& c) {
-    const CostPlan& plan = c.scenario.cost->plan;
-    return {{"arm", c.name},
-            {"digest", c.result.digest},
-            {"capital", lines_json(plan, plan.capital, quantities_of(plan.capital))},
-            {"depreciation_usd", c.study.typical.depreciation},
-            {"yearly", lines_json(plan, plan.yearly, quantities_of(plan.yearly))},
-            {"used", lines_json(plan, plan.used, used_per_year(c))},
-            {"cost", cost_json(c.scenario, c.study)}};
 }
 
 // What decides between designs.
@@ -294,8 +166,9 @@ int exit_of(const std::vector<Costed>& arms) {
 void print_costed(const std::vector<Costed>& costed, const std::optional<Estimated>& estimates,
                   bool alone) {
     if (alone) {
-        print_lines(costed[0]);
-        print_cost_figures(costed[0].scenario, costed[0].study);
+        const Costed& only = costed[0];
+        print_cost_lines(only.scenario, only.result, only.study);
+        print_cost_figures(only.scenario, only.study);
     } else {
         print_comparison(costed);
     }
@@ -347,7 +220,11 @@ int cmd_cost(const std::vector<std::string>& arguments) {
     if (!values.count("no-estimates")) estimates = try_estimates(path, costed, threads);
     if (values.count("json")) {
         Json out = {{"scenario", path}, {"version", version()}, {"arms", Json::array()}};
-        for (const Costed& each : costed) out["arms"].push_back(costed_json(each));
+        for (const Costed& each : costed) {
+            Json arm = {{"arm", each.name}, {"digest", each.result.digest}};
+            arm.update(cost_lines_json(each.scenario, each.result, each.study));
+            out["arms"].push_back(arm);
+        }
         if (!alone) out["comparison"] = comparison_json(costed);
         if (estimates) {
             out["estimates"] =

@@ -6,6 +6,7 @@
 
 #include "tools/cli/terminal.h"
 #include "tools/program/json_text.h"
+#include "tools/program/lists.h"
 
 namespace railyard {
 
@@ -53,6 +54,82 @@ void print_rental(const Scenario& s, const CostStudy& study) {
         share(hours.high), used, 100 * owning / static_cast<double>(study.break_even.size()));
 }
 
+std::string cents_text(Cents amount) {
+    return grouped(std::floor(usd(amount) + 0.5));
+}
+
+std::string number_text(double v) {
+    return v == std::floor(v) && v < 1e15 ? grouped(v) : fmt::format("{:.4g}", v);
+}
+
+std::string price_text(double v, const std::string& unit) {
+    return unit.empty() || unit == "/year" ? fmt::format("{:g} %", 100 * v) : number_text(v);
+}
+
+struct PaidLine {
+    CostLine line;
+    Cents paid;
+};
+
+// The lines that pay for something, at typical prices.
+std::vector<PaidLine> paid_lines(const CostPlan& plan, const std::vector<CostLine>& lines,
+                                 const std::vector<double>& quantities) {
+    const std::vector<double> prices = typical_prices(plan.prices);
+    const Cents hardware =
+        &lines == &plan.yearly ? supported_sum(plan, prices) : hardware_sum(plan, prices);
+    std::vector<PaidLine> out;
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        CostLine line = lines[i];
+        line.quantity = quantities[i];
+        if (line.quantity > 0) out.push_back({line, line_sum(line, prices, hardware)});
+    }
+    return out;
+}
+
+void add_lines(Table& table, const CostPlan& plan, const std::vector<CostLine>& lines,
+               const std::vector<double>& quantities, Cents& sum) {
+    for (const auto& [line, paid] : paid_lines(plan, lines, quantities)) {
+        const Price& price = plan.prices[line.price];
+        sum += paid;
+        table.add({line.what, line.of_hardware ? "" : number_text(line.quantity), line.per,
+                   price_text(price.typical, price.unit),
+                   price.low == price.high
+                       ? ""
+                       : fmt::format("{} to {}", price_text(price.low, price.unit),
+                                     price_text(price.high, price.unit)),
+                   cents_text(paid), price.name, price.origin.substr(0, price.origin.find(':'))});
+    }
+}
+
+std::vector<double> quantities_of(const std::vector<CostLine>& lines) {
+    return mapped(lines, &CostLine::quantity);
+}
+
+// The cost of a year: the campaign as it was, and idle for the rest.
+std::vector<double> used_per_year(const CostPlan& plan, const CampaignResult& result) {
+    const CampaignUse all = together(result.uses);
+    std::vector<double> out;
+    for (std::size_t i = 0; i < plan.used.size(); ++i) out.push_back(used_in_a_year(plan, i, all));
+    return out;
+}
+
+Table line_table(const char* title) {
+    return Table({title, ">quantity", "", ">price, USD", ">low to high", ">sum, USD",
+                  "name in cost.price", "source"});
+}
+
+Json lines_json(const CostPlan& plan, const std::vector<CostLine>& lines,
+                const std::vector<double>& quantities) {
+    return json_array(paid_lines(plan, lines, quantities), [&](const PaidLine& each) -> Json {
+        const Price& price = plan.prices[each.line.price];
+        return {{"what", each.line.what},    {"quantity", each.line.quantity},
+                {"per", each.line.per},      {"price", price.name},
+                {"unit", price.unit},        {"low", price.low},
+                {"typical", price.typical},  {"high", price.high},
+                {"sum_usd", usd(each.paid)}, {"source", price.origin}};
+    });
+}
+
 }  // namespace
 
 std::vector<CostFigure> cost_figures(const Scenario& s) {
@@ -86,6 +163,37 @@ void warn_of_prices_missing(const std::vector<std::pair<std::string, const Scena
 std::string middle_of_money(std::int64_t replicas) {
     return replicas > 1 ? "middle 95 %: prices and failures"
                         : "middle 95 %: prices only: one replica has no luck of failures";
+}
+
+void print_budget(const CostPlan& plan, Cents bought) {
+    if (!plan.budget) return;
+    const double over = usd(bought) - *plan.budget;
+    fmt::print("  {} the budget of {} by {}\n",
+               over > 0 ? coloured("over", Colour::red) : coloured("within", Colour::green),
+               money_text(*plan.budget), money_text(std::abs(over)));
+}
+
+void print_cost_lines(const Scenario& s, const CampaignResult& r, const CostStudy& study) {
+    const CostPlan& plan = s.cost->plan;
+    Table capital = line_table("capital");
+    Cents bought = 0;
+    add_lines(capital, plan, plan.capital, quantities_of(plan.capital), bought);
+    capital.add({"total", "", "", "", "", cents_text(bought), "", ""});
+    fmt::print("{}\n{}", coloured(s.title, Colour::bold), capital.text());
+    print_budget(plan, bought);
+    Table yearly = line_table("a year");
+    Cents kept = cents(study.typical.depreciation);
+    yearly.add({"depreciation", number_text(plan.years), "years",
+                plan.residual > 0 ? fmt::format("{:g} % left", 100 * plan.residual) : "", "",
+                cents_text(kept), "", ""});
+    add_lines(yearly, plan, plan.yearly, quantities_of(plan.yearly), kept);
+    add_lines(yearly, plan, plan.used, used_per_year(plan, r), kept);
+    yearly.add({"total", "", "", "", "", cents_text(kept), "", ""});
+    fmt::print("\n{}", yearly.text());
+    const YearlyCost& t = study.typical;
+    fmt::print("  a year like the campaign's {}: goodput {:.2f} %, {:.4g} goodput GPU-hours{}\n",
+               time_text(r.simulated_s), 100 * r.mean("goodput"), t.goodput_gpu_hours,
+               t.tokens > 0 ? fmt::format(", {:.4g} tokens", t.tokens) : std::string());
 }
 
 void print_cost_figures(const Scenario& s, const CostStudy& study) {
@@ -130,6 +238,15 @@ Json cost_json(const Scenario& s, const CostStudy& study) {
             range_json(range_of(study.break_even, *study.typical_break_even));
     }
     return out;
+}
+
+Json cost_lines_json(const Scenario& s, const CampaignResult& r, const CostStudy& study) {
+    const CostPlan& plan = s.cost->plan;
+    return {{"capital", lines_json(plan, plan.capital, quantities_of(plan.capital))},
+            {"depreciation_usd", study.typical.depreciation},
+            {"yearly", lines_json(plan, plan.yearly, quantities_of(plan.yearly))},
+            {"used", lines_json(plan, plan.used, used_per_year(plan, r))},
+            {"cost", cost_json(s, study)}};
 }
 
 void print_cost(const Scenario& s, const CampaignResult& r) {

@@ -21,10 +21,17 @@ void warn_of_prices_missing(const std::vector<std::pair<std::string, const Scena
 
 // What the interval of a figure is of, as a table's title.
 std::string middle_of_money(std::int64_t replicas);
+// Whether what is bought keeps to the budget, where there is one.
+void print_budget(const CostPlan& plan, Cents bought);
+// Line by line, at typical prices: what it costs to buy, and a year like the campaign's.
+void print_cost_lines(const Scenario& scenario, const CampaignResult& result,
+                      const CostStudy& study);
 // The figures with their intervals, what dominates them, and renting instead.
 void print_cost_figures(const Scenario& scenario, const CostStudy& study);
 // The same as JSON.
 nlohmann::ordered_json cost_json(const Scenario& scenario, const CostStudy& study);
+nlohmann::ordered_json cost_lines_json(const Scenario& scenario, const CampaignResult& result,
+                                       const CostStudy& study);
 nlohmann::ordered_json range_json(const CostRange& range);
 // Short, after a run of a scenario with [cost].
 void print_cost(const Scenario& scenario, const CampaignResult& result);
