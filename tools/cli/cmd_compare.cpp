@@ -7,14 +7,10 @@
 #include "tools/cli/cmd.h"
 #include "tools/cli/compare_tables.h"
 #include "tools/cli/cost_report.h"
-#include "tools/cli/options.h"
 #include "tools/cli/study_arguments.h"
 #include "tools/cli/terminal.h"
 #include "tools/cli/terminal_observer.h"
-#include "tools/program/lists.h"
-#include "tools/results/saved_run.h"
 #include "tools/study/arms.h"
-#include "tools/study/deciding_metric.h"
 #include "tools/study/trials.h"
 
 namespace railyard {
@@ -128,87 +124,24 @@ std::vector<ComparedArm> load_arms(const CompareArguments& args) {
     return arms;
 }
 
-// All arms have as many replicas as the one with the fewest.
-void share_replicas(std::vector<ComparedArm>& arms) {
-    std::int64_t replicas = arms[0].scenario.replicas;
-    for (const ComparedArm& arm : arms) replicas = std::min(replicas, arm.scenario.replicas);
-    for (ComparedArm& arm : arms) arm.scenario.replicas = replicas;
-}
-
-bool run_arms(std::vector<ComparedArm>& arms, unsigned threads, SavedRun& saved) {
-    const std::int64_t replicas = arms[0].scenario.replicas;
-    const auto total = std::ssize(arms) * replicas;
+bool run_all(const CompareArguments& args, std::vector<ComparedArm>& arms, SavedRun& saved) {
     Progress progress("replicas");
-    std::int64_t before = 0;
-    for (std::size_t i = 0; i < arms.size(); ++i) {
-        ComparedArm& arm = arms[i];
-        CampaignOptions options;
-        options.threads = threads;
-        options.cancelled = &interrupted();
-        options.progress = [&](std::int64_t done, std::int64_t) {
-            progress.update(before + done, total);
-        };
-        options.finished = [&](const ReplicaResult& r) { saved.add(i, r); };
-        CampaignResult result = run_campaign(arm.scenario, options);
-        saved.finish_point(i, result);
-        if (result.cancelled) {
-            saved.finish("interrupted", nullptr);
-            return false;
-        }
-        before += replicas;
-        if (arm.scenario.cost) {
-            arm.cost = study_costs(arm.scenario.cost->plan, result.uses);
-            carry_prices(*arm.cost, result.metrics);
-        }
-        arm.limits = std::move(result.limits);
-        arm.stuck = std::move(result.stuck);
-        arm.sums = std::move(result);
-    }
-    return true;
-}
-
-// A name that no replica will have is found before all of them have run.
-void check_metric(const std::vector<ComparedArm>& arms, const std::string& wanted) {
-    std::vector<std::string> names;
-    for (const ComparedArm& arm : arms) {
-        const std::vector<std::string> own = names_of(run_replica(arm.scenario, 0, false).metrics);
-        if (&arm == &arms[0]) names = own;
-        std::erase_if(names, [&](const std::string& name) { return !contains(own, name); });
-    }
-    if (!contains(names, wanted)) {
-        const std::string near = did_you_mean(wanted, names);
-        throw ScenarioError(
-            fmt::format("--metric: there is no metric '{}' that all designs have", wanted),
-            near.empty() ? "--json without --metric prints all of them" : near);
-    }
+    CampaignOptions options;
+    options.threads = args.threads;
+    options.cancelled = &interrupted();
+    options.progress = progress.updates();
+    return run_arms(arms, options, saved);
 }
 
 DecidingMetric chosen_metric(const std::vector<ComparedArm>& arms, const CompareArguments& args) {
     DecidingMetric out{args.metric, better_of(args.metric), ""};
     if (args.metric.empty()) {
-        const auto designs = mapped(arms, [](const auto& arm) { return work_of(arm.scenario); });
-        out = deciding_metric(designs);
-        if (differ_in_money_alone(arms)) {
-            out = deciding_cost(designs);
-            out.why = "the designs differ in money alone, and " + out.why;
-        }
+        out = deciding_metric(arms);
     } else {
-        check_metric(arms, args.metric);
+        find_common_metric(arms, args.metric);
     }
     if (!args.better.empty()) out.better = args.better == "higher" ? Better::higher : Better::lower;
     return out;
-}
-
-void compare_all(Comparison& c) {
-    const std::size_t n = c.arms.size();
-    c.confidence = corrected_confidence(0.95, static_cast<std::int64_t>(n * (n - 1) / 2));
-    for (std::size_t a = 0; a < n; ++a) {
-        for (std::size_t b = a + 1; b < n; ++b) {
-            const auto pair =
-                compare_arms(c.arms, a, b, c.decided_by.metric, c.decided_by.better, c.confidence);
-            c.metrics.insert(c.metrics.end(), pair.begin(), pair.end());
-        }
-    }
 }
 
 void try_estimates(Comparison& c, const CompareArguments& args) {
@@ -311,7 +244,7 @@ int cmd_compare(const std::vector<std::string>& arguments) {
     comparison.decided_by = chosen_metric(comparison.arms, args);
     share_replicas(comparison.arms);
     SavedRun saved = saved_run(comparison, args.db);
-    if (!run_arms(comparison.arms, args.threads, saved)) {
+    if (!run_all(args, comparison.arms, saved)) {
         if (args.db.empty() || saved.failed()) throw Interrupted();
         fmt::print(stderr,
                    "railyard: interrupted before there was a result: the replicas that were "
@@ -319,7 +252,9 @@ int cmd_compare(const std::vector<std::string>& arguments) {
                    visible(args.db));
         return exit_interrupted;
     }
-    compare_all(comparison);
+    const std::int64_t arms = std::ssize(comparison.arms);
+    comparison.confidence = corrected_confidence(0.95, arms * (arms - 1) / 2);
+    comparison.metrics = compare_all(comparison.arms, comparison.decided_by, comparison.confidence);
     save_verdict(comparison, saved);
     if (args.estimates) try_estimates(comparison, args);
     if (args.json) {

@@ -2,7 +2,6 @@
 // What 'railyard compare' prints.
 
 #include "tools/study/compared_arms.h"
-#include "tools/study/deciding_metric.h"
 #include "tools/study/verdict_estimates.h"
 
 namespace railyard {

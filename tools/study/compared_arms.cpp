@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/text.h"
+#include "tools/program/lists.h"
+
 namespace railyard {
 
 ComparedArm load_arm(std::string name, std::string file, std::vector<std::string> settings,
@@ -90,8 +93,7 @@ std::vector<std::size_t> luck_of_pairs(const ComparedArm& a, const ComparedArm& 
                       draws_of_pairs(a.scenario.draws.size(), b.scenario.draws.size()));
 }
 
-}  // namespace
-
+// Whether nothing but prices and how they are paid is another in some of them, and all are priced.
 bool differ_in_money_alone(const std::vector<ComparedArm>& arms) {
     std::vector<std::string> rest;
     std::vector<std::string> all;
@@ -110,8 +112,68 @@ bool differ_in_money_alone(const std::vector<ComparedArm>& arms) {
     return others(all) && !others(rest);
 }
 
+}  // namespace
+
 void check_pairs(const std::vector<ComparedArm>& arms) {
     for (std::size_t i = 1; i < arms.size(); ++i) check_pair(arms[0], arms[i]);
+}
+
+DecidingMetric deciding_metric(const std::vector<ComparedArm>& arms) {
+    const auto designs = mapped(arms, [](const auto& arm) { return work_of(arm.scenario); });
+    if (!differ_in_money_alone(arms)) return deciding_metric(designs);
+    DecidingMetric out = deciding_cost(designs);
+    out.why = "the designs differ in money alone, and " + out.why;
+    return out;
+}
+
+void find_common_metric(const std::vector<ComparedArm>& arms, const std::string& wanted) {
+    std::vector<std::string> names;
+    for (const ComparedArm& arm : arms) {
+        const std::vector<std::string> own = names_of(run_replica(arm.scenario, 0, false).metrics);
+        if (&arm == &arms[0]) names = own;
+        std::erase_if(names, [&](const std::string& name) { return !contains(own, name); });
+    }
+    if (!contains(names, wanted)) {
+        const std::string near = did_you_mean(wanted, names);
+        throw ScenarioError(
+            fmt::format("--metric: there is no metric '{}' that all designs have", wanted),
+            near.empty() ? "--json without --metric prints all of them" : near);
+    }
+}
+
+void share_replicas(std::vector<ComparedArm>& arms) {
+    std::int64_t replicas = arms[0].scenario.replicas;
+    for (const ComparedArm& arm : arms) replicas = std::min(replicas, arm.scenario.replicas);
+    for (ComparedArm& arm : arms) arm.scenario.replicas = replicas;
+}
+
+bool run_arms(std::vector<ComparedArm>& arms, const CampaignOptions& like, SavedRun& saved) {
+    const std::int64_t replicas = arms[0].scenario.replicas;
+    const auto total = std::ssize(arms) * replicas;
+    std::int64_t before = 0;
+    for (std::size_t i = 0; i < arms.size(); ++i) {
+        ComparedArm& arm = arms[i];
+        CampaignOptions options = like;
+        options.progress = [&](std::int64_t done, std::int64_t) {
+            like.progress(before + done, total);
+        };
+        options.finished = [&](const ReplicaResult& r) { saved.add(i, r); };
+        CampaignResult result = run_campaign(arm.scenario, options);
+        saved.finish_point(i, result);
+        if (result.cancelled) {
+            saved.finish("interrupted", nullptr);
+            return false;
+        }
+        before += replicas;
+        if (arm.scenario.cost) {
+            arm.cost = study_costs(arm.scenario.cost->plan, result.uses);
+            carry_prices(*arm.cost, result.metrics);
+        }
+        arm.limits = std::move(result.limits);
+        arm.stuck = std::move(result.stuck);
+        arm.sums = std::move(result);
+    }
+    return true;
 }
 
 std::vector<MetricComparison> compare_arms(const std::vector<ComparedArm>& arms, std::size_t a,
@@ -133,6 +195,18 @@ std::vector<MetricComparison> compare_arms(const std::vector<ComparedArm>& arms,
                  ? compare_money({*arms[a].cost, of_a, arms[a].scenario.draws.size()},
                                  {*arms[b].cost, of_b, arms[b].scenario.draws.size()}, *money, sure)
                  : compare_paired(of_a, of_b, direction, sure, luck_of_pairs(arms[a], arms[b]))});
+    }
+    return out;
+}
+
+std::vector<MetricComparison> compare_all(const std::vector<ComparedArm>& arms,
+                                          const DecidingMetric& by, double confidence) {
+    std::vector<MetricComparison> out;
+    for (std::size_t a = 0; a < arms.size(); ++a) {
+        for (std::size_t b = a + 1; b < arms.size(); ++b) {
+            const auto pair = compare_arms(arms, a, b, by.metric, by.better, confidence);
+            out.insert(out.end(), pair.begin(), pair.end());
+        }
     }
     return out;
 }
