@@ -25,17 +25,8 @@ Json json_of(const std::optional<Summary>& s) {
     return {{"mean", json_number(s->mean)}, {"ci95", ends_json(s->ci95)}};
 }
 
-std::string names_of(const LossCauses& causes) {
-    std::vector<std::string_view> names;
-    for (std::size_t i = 0; i < loss_cause_count; ++i) {
-        if (causes[i]) names.push_back(loss_cause_name(static_cast<LossCause>(i)));
-    }
-    return names.empty() ? "nothing" : fmt::format("{}", fmt::join(names, ", "));
-}
-
 Json json_of(const UpgradeTable& table) {
-    Json out = Json::array();
-    for (const UpgradeEffect& e : table.effects) {
+    return json_array(table.effects, [](const UpgradeEffect& e) {
         Json row = {{"change", e.upgrade.name},
                     {"settings", e.upgrade.settings},
                     {"free", e.upgrade.free},
@@ -45,9 +36,8 @@ Json json_of(const UpgradeTable& table) {
             row["cost_per_year"] = range_json(*e.cost);
             row["steps_per_cost"] = range_json(*e.return_on_cost);
         }
-        out.push_back(row);
-    }
-    return out;
+        return row;
+    });
 }
 
 void print_json(const Scenario& s, const Attribution& a,
@@ -122,22 +112,6 @@ void print_causes(const Attribution& a) {
     fmt::print("\n{}", table.text());
 }
 
-// What is left when all causes are gone, in words of its own.
-std::string_view residue_doc(Category category) {
-    switch (category) {
-        case Category::exposed_communication:
-            return "what the plan has to send, on a network with nothing in its way";
-        case Category::pipeline_bubble:
-            return "what the plan's pipeline costs";
-        case Category::data_wait:
-            return "loaders that are too slow for their data, wherever it comes from";
-        case Category::spare:
-            return "nodes that the job does not use";
-        default:
-            return category_doc(category);
-    }
-}
-
 void print_residue(const Attribution& a) {
     if (!a.ideal) return;
     const bool whole = std::all_of(a.residue.begin() + 1, a.residue.end(),
@@ -166,11 +140,10 @@ void print_text(const Scenario& s, const Attribution& a) {
         fmt::print("\n  no cause of loss is in this scenario\n");
     } else {
         print_causes(a);
-        fmt::print("  {}\n  {}\n",
-                   coloured("share: Shapley's, fair over all orders of taking causes away; "
-                            "alone: only this one gone;",
-                            Colour::dim),
-                   coloured("last: this one gone, when all others are gone already", Colour::dim));
+        print_note(
+            "share: Shapley's, fair over all orders of taking causes away; alone: only this one "
+            "gone;");
+        print_note("last: this one gone, when all others are gone already");
     }
     print_residue(a);
     fmt::print(
@@ -193,10 +166,8 @@ void print_changes(const char* title, const UpgradeTable& upgrades, bool free) {
     std::vector<Table::Column> columns = {title, ">training speed", "95 % interval",
                                           ">goodput, points"};
     if (upgrades.cost) {
-        columns.push_back(">USD a year");
-        columns.push_back("middle 95 %");
-        columns.push_back(">steps per USD");
-        columns.push_back("middle 95 %");
+        columns.insert(columns.end(),
+                       {">USD a year", "middle 95 %", ">steps per USD", "middle 95 %"});
     }
     Table table(columns);
     for (const UpgradeEffect& e : upgrades.effects) {
@@ -211,11 +182,12 @@ void print_changes(const char* title, const UpgradeTable& upgrades, bool free) {
             const auto usd = [](double v) {
                 return fmt::format("{}{}", v <= -0.5 ? "-" : "+", grouped(std::abs(v)));
             };
-            row.push_back(usd(e.cost->typical));
-            row.push_back(fmt::format("{} to {}", usd(e.cost->low), usd(e.cost->high)));
-            row.push_back(percent_change(e.return_on_cost->typical));
-            row.push_back(fmt::format("{} to {}", percent_change(e.return_on_cost->low),
-                                      percent_change(e.return_on_cost->high)));
+            const auto between = [](const CostRange& range, const auto& text) {
+                return fmt::format("{} to {}", text(range.low), text(range.high));
+            };
+            row.insert(row.end(), {usd(e.cost->typical), between(*e.cost, usd),
+                                   percent_change(e.return_on_cost->typical),
+                                   between(*e.return_on_cost, percent_change)});
         }
         table.add(row);
     }
@@ -225,37 +197,20 @@ void print_changes(const char* title, const UpgradeTable& upgrades, bool free) {
 void print_upgrades(const UpgradeTable& upgrades) {
     print_changes("what costs nothing", upgrades, true);
     print_changes("what money buys", upgrades, false);
+    const auto joined = [](const std::vector<std::string>& names) {
+        return fmt::format("{}", fmt::join(names, "; "));
+    };
     std::vector<std::string> nothing;
     for (const UpgradeEffect& e : upgrades.effects) {
         if (changes_nothing(e)) nothing.push_back(e.upgrade.name);
     }
-    if (!nothing.empty()) {
-        fmt::print("  {}\n",
-                   coloured(fmt::format("changes nothing here: {}", fmt::join(nothing, "; ")),
-                            Colour::dim));
-    }
+    if (!nothing.empty()) print_note("changes nothing here: " + joined(nothing));
     if (!upgrades.impossible.empty()) {
-        fmt::print("  {}\n", coloured(fmt::format("makes no possible design here: {}",
-                                                  fmt::join(upgrades.impossible, "; ")),
-                                      Colour::dim));
+        print_note("makes no possible design here: " + joined(upgrades.impossible));
     }
     if (!upgrades.cost && !upgrades.effects.empty()) {
-        fmt::print("  {}\n", coloured("without prices: the scenario has no [cost]", Colour::dim));
+        print_note("without prices: the scenario has no [cost]");
     }
-}
-
-// Does the best change stay the best?
-VerdictEstimates estimates_of(const StudyArguments& args, const Contest& contest) {
-    const auto judged = [&](const Upgrade& upgrade) {
-        JudgedDesign out{upgrade.name, args.trials.text, args.trials.file, args.changes};
-        out.changes.settings.insert(out.changes.settings.end(), upgrade.settings.begin(),
-                                    upgrade.settings.end());
-        return out;
-    };
-    const MetricComparison& d = contest.difference;
-    return verdict_estimates(
-        args.trials, judged(contest.best), judged(contest.second),
-        {d.metric, d.better, d.pairs.difference, d.pairs.verdict != Verdict::undecided});
 }
 
 void print_contest(const Contest& contest, const std::optional<VerdictEstimates>& estimates) {
@@ -283,7 +238,7 @@ int exit_code(const Attribution& a, const Scenario& s) {
         return complain_of_limits(s.limits->all());
     }
     fmt::print(stderr, "railyard: {}: the scenario without {} (and {} other worlds of {})\n",
-               ending == Ending::stuck ? "stuck" : "limit", names_of(without),
+               ending == Ending::stuck ? "stuck" : "limit", names_of_causes(without),
                a.unfinished.size() - 1, a.arms);
     return ending == Ending::stuck ? exit_stuck : exit_limit;
 }
@@ -322,7 +277,7 @@ int cmd_explain(const std::vector<std::string>& arguments) {
         const bool contested = upgrades && upgrades->contest &&
                                upgrades->contest->difference.pairs.verdict != Verdict::equal;
         if (contested && !values.count("no-estimates") && !interrupted()) {
-            estimates = estimates_of(args, *upgrades->contest);
+            estimates = estimates_of(*upgrades->contest, args.trials, args.changes);
         }
     }
     if (args.json) {

@@ -31,6 +31,10 @@ std::string coloured(std::string_view text, Colour colour) {
     return fmt::format("\033[{}m{}\033[0m", codes[static_cast<int>(colour)], text);
 }
 
+void print_note(std::string_view text) {
+    fmt::print("  {}\n", coloured(text, Colour::dim));
+}
+
 namespace {
 
 // Columns that the text takes: escape sequences take none, a UTF-8 character one.

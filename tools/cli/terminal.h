@@ -19,6 +19,8 @@ bool stderr_is_terminal();
 enum class Colour : std::uint8_t { plain, bold, dim, green, yellow, red, blue };
 // `text` in a colour when stdout shows colours.
 std::string coloured(std::string_view text, Colour colour);
+// A dim line, for what explains.
+void print_note(std::string_view text);
 
 // Rows of cells under a header, columns padded to their widest cell. In a terminal that is narrower the last
 // columns stand below.

@@ -1,5 +1,7 @@
 #include "tools/study/attribution.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -159,6 +161,29 @@ class Attributor {
 Attribution attribute_loss(const TrialOptions& options, const ScenarioChanges& changes,
                            const Scenario& scenario, std::int64_t order_pairs) {
     return Attributor(options, changes, scenario, order_pairs).run();
+}
+
+std::string names_of_causes(const LossCauses& causes) {
+    std::vector<std::string_view> names;
+    for (std::size_t i = 0; i < loss_cause_count; ++i) {
+        if (causes[i]) names.push_back(loss_cause_name(static_cast<LossCause>(i)));
+    }
+    return names.empty() ? "nothing" : fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string_view residue_doc(Category category) {
+    switch (category) {
+        case Category::exposed_communication:
+            return "what the plan has to send, on a network with nothing in its way";
+        case Category::pipeline_bubble:
+            return "what the plan's pipeline costs";
+        case Category::data_wait:
+            return "loaders that are too slow for their data, wherever it comes from";
+        case Category::spare:
+            return "nodes that the job does not use";
+        default:
+            return category_doc(category);
+    }
 }
 
 }  // namespace railyard

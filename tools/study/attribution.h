@@ -3,6 +3,7 @@
 // README.md, "What explain prints", has the definitions.
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "sim/shapley.h"
@@ -37,5 +38,10 @@ struct Attribution {
 // pairs of random orders need. Throws Interrupted when not even the scenario itself was run.
 Attribution attribute_loss(const TrialOptions& options, const ScenarioChanges& changes,
                            const Scenario& scenario, std::int64_t order_pairs);
+
+// "failures, stragglers"; "nothing".
+std::string names_of_causes(const LossCauses& causes);
+// What is left in a category when all causes are gone.
+std::string_view residue_doc(Category category);
 
 }  // namespace railyard

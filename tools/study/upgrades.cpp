@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/comparison.h"
 #include "sim/text.h"
 #include "tools/study/deciding_metric.h"
 
@@ -231,6 +230,12 @@ UpgradeEffect effect_of(const Upgrade& upgrade, const Trial& with, const Trial& 
     return out;
 }
 
+ScenarioChanges with_upgrade(ScenarioChanges changes, const Upgrade& upgrade) {
+    changes.settings.insert(changes.settings.end(), upgrade.settings.begin(),
+                            upgrade.settings.end());
+    return changes;
+}
+
 // A change that can be run to its end.
 bool counts(const std::optional<Trial>& trial) {
     return trial && trial->possible() && trial->ending == Ending::complete;
@@ -284,9 +289,7 @@ UpgradeTable try_upgrades(const TrialOptions& options, const ScenarioChanges& ch
     const std::vector<Upgrade> upgrades = upgrade_candidates(scenario);
     std::vector<ScenarioChanges> variants = {changes};
     for (const Upgrade& upgrade : upgrades) {
-        variants.push_back(changes);
-        auto& settings = variants.back().settings;
-        settings.insert(settings.end(), upgrade.settings.begin(), upgrade.settings.end());
+        variants.push_back(with_upgrade(changes, upgrade));
     }
     const std::vector<std::optional<Trial>> trials = run_trials(trial_options, variants);
     UpgradeTable out;
@@ -311,6 +314,18 @@ UpgradeTable try_upgrades(const TrialOptions& options, const ScenarioChanges& ch
         return gain(a) > gain(b);
     });
     return out;
+}
+
+VerdictEstimates estimates_of(const Contest& contest, const TrialOptions& options,
+                              const ScenarioChanges& changes) {
+    const auto judged = [&](const Upgrade& upgrade) {
+        return JudgedDesign{upgrade.name, options.text, options.file,
+                            with_upgrade(changes, upgrade)};
+    };
+    const MetricComparison& d = contest.difference;
+    return verdict_estimates(
+        options, judged(contest.best), judged(contest.second),
+        {d.metric, d.better, d.pairs.difference, d.pairs.verdict != Verdict::undecided});
 }
 
 }  // namespace railyard

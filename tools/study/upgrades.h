@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/comparison.h"
-#include "tools/study/trials.h"
+#include "tools/study/verdict_estimates.h"
 
 namespace railyard {
 
@@ -53,5 +52,9 @@ struct UpgradeTable {
 // `scenario` is what `changes` make of the text.
 UpgradeTable try_upgrades(const TrialOptions& options, const ScenarioChanges& changes,
                           const Scenario& scenario);
+
+// Does the best change stay the best? `options` and `changes` as for try_upgrades.
+VerdictEstimates estimates_of(const Contest& contest, const TrialOptions& options,
+                              const ScenarioChanges& changes);
 
 }  // namespace railyard
