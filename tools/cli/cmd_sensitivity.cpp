@@ -71,47 +71,6 @@ std::vector<KeyRange> ranges_of(const SensitivityArguments& args) {
     return ranges;
 }
 
-// What the scenario and the ends of the ranges are judged by. A key that there is not is an error, a value
-// that makes no design a gap in the table.
-std::vector<WorkBasis> designs_of(const SensitivityArguments& args, const Scenario& s,
-                                  const std::vector<KeyRange>& ranges) {
-    std::vector<WorkBasis> out = {work_of(s)};
-    for (const KeyRange& range : ranges) {
-        for (const double end : {range.low(), range.high()}) {
-            try {
-                ScenarioChanges changed = args.study.changes;
-                changed.settings.push_back(range.setting(end));
-                out.push_back(work_of(
-                    load_scenario(args.study.trials.text, args.study.trials.file, changed)));
-            } catch (const ScenarioError& error) {
-                for (const Diagnostic& d : error.diagnostics()) {
-                    if (d.message.starts_with("unknown key")) throw;
-                }
-            }
-        }
-    }
-    return out;
-}
-
-std::vector<UncertainInput> inputs_of(const SensitivityArguments& args, const Scenario& s,
-                                      const std::vector<KeyRange>& ranges) {
-    std::vector<UncertainInput> inputs(ranges.begin(), ranges.end());
-    for (const UncertainInput& input : uncertain_inputs(s, args.options.metric)) {
-        const bool given = std::ranges::any_of(
-            ranges, [&](const KeyRange& range) { return range.key() == input.name(); });
-        if (args.estimates && !given) inputs.push_back(input);
-    }
-    if (inputs.empty()) {
-        throw ScenarioError("there is nothing to vary: no estimate was read",
-                            "give a key a range: --over KEY=LOW:HIGH");
-    }
-    return inputs;
-}
-
-Json six_digits(const std::optional<double>& v) {
-    return v ? railyard::six_digits(*v) : Json(nullptr);
-}
-
 Json json_of(const Sensitivity& r, std::size_t i) {
     const TornadoBar& bar = r.bars[i];
     Json out = {{"name", bar.input.name()},
@@ -207,13 +166,11 @@ void print_table(const Sensitivity& r, const Shown& shown) {
 }
 
 void print_notes(const Sensitivity& r, std::int64_t samples) {
-    const auto note = [](const std::string& text) {
-        fmt::print("  {}\n", coloured(text, Colour::dim));
-    };
-    note(
+    print_note(
         "at low, at high: this input alone; mu*, sigma: what a move over the whole range changes, "
         "mean and spread");
-    note("first order: its part of the variance when all vary at once, each evenly over its range");
+    print_note(
+        "first order: its part of the variance when all vary at once, each evenly over its range");
     if (r.fit) {
         fmt::print(
             "  fit of {}{} runs, polynomials of degree {}: R2 {:.3f}, on runs left out {:.3f}; "
@@ -310,10 +267,12 @@ int cmd_sensitivity(const std::vector<std::string>& arguments) {
     const Scenario scenario = load_scenario(study.trials.text, study.trials.file, study.changes);
     if (!can_start(scenario)) return exit_stuck;
     const std::vector<KeyRange> ranges = ranges_of(args);
-    const std::vector<WorkBasis> designs = designs_of(args, scenario, ranges);
+    const std::vector<WorkBasis> designs =
+        designs_at_ends(study.trials, study.changes, scenario, ranges);
     if (args.options.metric.empty()) args.options.metric = deciding_metric(designs).metric;
     const Metric metric = find_metric(scenario, args.options.metric);
-    const std::vector<UncertainInput> inputs = inputs_of(args, scenario, ranges);
+    const std::vector<UncertainInput> inputs =
+        what_is_uncertain(scenario, args.options.metric, ranges, args.estimates);
 
     Sensitivity result;
     std::vector<Knob> knobs;

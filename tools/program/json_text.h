@@ -46,5 +46,8 @@ Json json_array(const Range& range, Function of) {
 inline Json six_digits(double value) {
     return json_number(std::isfinite(value) ? std::stod(fmt::format("{:.6g}", value)) : value);
 }
+inline Json six_digits(const std::optional<double>& value) {
+    return value ? six_digits(*value) : Json(nullptr);
+}
 
 }  // namespace railyard

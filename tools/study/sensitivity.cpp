@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "sim/sampling.h"
+#include "tools/study/verdict_estimates.h"
 
 namespace railyard {
 
@@ -180,6 +181,41 @@ class Screening {
 };
 
 }  // namespace
+
+std::vector<WorkBasis> designs_at_ends(const TrialOptions& trials, const ScenarioChanges& changes,
+                                       const Scenario& scenario,
+                                       const std::vector<KeyRange>& ranges) {
+    std::vector<WorkBasis> out = {work_of(scenario)};
+    for (const KeyRange& range : ranges) {
+        for (const double end : {range.low(), range.high()}) {
+            try {
+                ScenarioChanges changed = changes;
+                changed.settings.push_back(range.setting(end));
+                out.push_back(work_of(load_scenario(trials.text, trials.file, changed)));
+            } catch (const ScenarioError& error) {
+                for (const Diagnostic& d : error.diagnostics()) {
+                    if (d.message.starts_with("unknown key")) throw;
+                }
+            }
+        }
+    }
+    return out;
+}
+
+std::vector<UncertainInput> what_is_uncertain(const Scenario& scenario, const std::string& metric,
+                                              const std::vector<KeyRange>& ranges, bool estimates) {
+    std::vector<UncertainInput> out(ranges.begin(), ranges.end());
+    for (const UncertainInput& input : uncertain_inputs(scenario, metric)) {
+        const bool given = std::ranges::any_of(
+            ranges, [&](const KeyRange& range) { return range.key() == input.name(); });
+        if (estimates && !given) out.push_back(input);
+    }
+    if (out.empty()) {
+        throw ScenarioError("there is nothing to vary: no estimate was read",
+                            "give a key a range: --over KEY=LOW:HIGH");
+    }
+    return out;
+}
 
 Sensitivity find_sensitivity(const TrialOptions& trials, const ScenarioChanges& changes,
                              std::uint64_t seed, const std::vector<UncertainInput>& inputs,
