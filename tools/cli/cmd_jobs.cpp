@@ -345,11 +345,8 @@ int cmd_jobs(const std::vector<std::string>& arguments) {
             kinds_text("Policies", policy_kinds()) + kinds_text("Placements", placement_kinds()));
     add_trace_options(line);
     const auto values = line.parse(arguments);
-    if (!values.count("trace")) {
-        throw ScenarioError("jobs needs a trace",
-                            "railyard jobs TRACE --nodes 96 --gpus-per-node 8");
-    }
-    const std::string path = values["trace"].as<std::vector<std::string>>()[0];
+    const std::string path = word_given(values, "trace", "jobs needs a trace",
+                                        "railyard jobs TRACE --nodes 96 --gpus-per-node 8");
     ScheduledTrace run;
     run.rules = rules_of(values);
     warn_of_idle_options(values, run.rules);

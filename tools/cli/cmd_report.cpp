@@ -71,12 +71,9 @@ ReportArguments parse_report(const std::vector<std::string>& arguments) {
     line.add()("no-estimates", "Don't look for the estimates that answers and verdicts hang on");
     line.add_threads("Threads that look for them");
     const auto values = line.parse(arguments);
-    if (!values.count("database")) {
-        throw ScenarioError("report needs a database",
-                            "railyard run SCENARIO.toml --db out.sqlite, then railyard report "
-                            "out.sqlite -o report.html");
-    }
-    out.db = values["database"].as<std::vector<std::string>>()[0];
+    out.db = word_given(values, "database", "report needs a database",
+                        "railyard run SCENARIO.toml --db out.sqlite, then railyard report "
+                        "out.sqlite -o report.html");
     if (out.output.empty()) {
         throw ScenarioError("report needs a file to write",
                             fmt::format("railyard report {} -o report.html", out.db));

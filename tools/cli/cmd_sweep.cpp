@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "sim/check.h"
 #include "tools/cli/cmd.h"
@@ -59,11 +58,8 @@ SweepArguments parse_sweep(const std::vector<std::string>& arguments) {
         out.threads = threads_of(values);
         return out;
     }
-    if (!values.count("study")) {
-        throw ScenarioError("sweep needs a study",
-                            "railyard sweep STUDY.toml; 'sweep --help' says more");
-    }
-    out.study = values["study"].as<std::vector<std::string>>()[0];
+    out.study = word_given(values, "study", "sweep needs a study",
+                           "railyard sweep STUDY.toml; 'sweep --help' says more");
     out.settings = settings_of(values);
     out.db = std::filesystem::path(out.study).stem().string() + ".sqlite";
     if (values.count("db")) out.db = file_option(values, "db");
@@ -76,47 +72,30 @@ SweepArguments parse_sweep(const std::vector<std::string>& arguments) {
 
 // Points that have no result, each with its reason, as far as a person reads.
 void name_failures(std::int64_t run, const std::string& status, Database& db) {
-    constexpr int named_max = 20;
-    int count = 0;
-    db.query(
-        "SELECT label, problem FROM overview WHERE run = ? AND status = ? ORDER BY position",
-        [&](const Row& row) {
-            if (count++ < named_max) {
-                fmt::print(stderr, "railyard: {}: {}: {}\n", status, visible(row.text(0)),
-                           visible(row.text(1)));
-            }
-        },
+    constexpr std::size_t named_max = 20;
+    const std::vector<std::string> all = db.texts(
+        "SELECT label || ': ' || coalesce(problem, '') FROM overview WHERE run = ? AND status = ? "
+        "ORDER BY position",
         run, status);
-    if (count > named_max) {
+    for (std::size_t i = 0; i < std::min(named_max, all.size()); ++i) {
+        fmt::print(stderr, "railyard: {}: {}\n", status, visible(all[i]));
+    }
+    if (all.size() > named_max) {
         fmt::print(stderr,
                    "railyard: {}: and {} more points\n    sqlite3 {} \"SELECT label, problem FROM "
                    "overview WHERE run = {} AND status = '{}'\"\n",
-                   status, count - named_max, visible(db.path()), run, status);
+                   status, all.size() - named_max, visible(db.path()), run, status);
     }
 }
 
 void print_best(std::int64_t run, const DecidingMetric& by, Database& db) {
     constexpr std::int64_t shown = 5;
     Table table({"best " + by.metric, ">mean", "95 % interval", ">replicas"});
+    const auto text = [&](double v) { return metric_text(by.metric, v); };
     for (const RankedPoint& point : best_points(run, by, shown, db)) {
-        db.query(
-            "SELECT m.mean, m.low, m.high, p.replicas FROM point_metrics m JOIN points p ON "
-            "p.point = m.point WHERE m.point = ? AND m.name = ?",
-            [&](const Row& row) {
-                const auto text = [&](int column) {
-                    return metric_text(by.metric, row.real(column));
-                };
-                const auto end = [&](int column) {
-                    return row.null(column) ? INFINITY : row.real(column);
-                };
-                table.add(
-                    {visible(point.label), text(0),
-                     interval_text(
-                         Interval{end(1), end(2)},
-                         [&](double v) { return metric_text(by.metric, v); }, "one replica: none"),
-                     fmt::format("{}", row.integer(3))});
-            },
-            point.point, by.metric);
+        table.add({visible(point.label), text(point.mean),
+                   interval_text(point.interval, text, "one replica: none"),
+                   fmt::format("{}", point.replicas)});
     }
     if (!table.empty()) fmt::print("\n{}", table.text());
     fmt::print("  {} is better{}{}\n", better_name(by.better), by.why.empty() ? "" : ": ", by.why);
@@ -125,33 +104,20 @@ void print_best(std::int64_t run, const DecidingMetric& by, Database& db) {
 // What each value of an axis gives, over all others.
 void print_axes(std::int64_t run, std::int64_t points, const DecidingMetric& by, Database& db) {
     constexpr std::int64_t values_max = 20;
-    std::vector<std::string> keys;
-    db.query(
-        "SELECT key FROM axes WHERE run = ? ORDER BY axis",
-        [&](const Row& row) { keys.push_back(row.text(0)); }, run);
-    for (const std::string& key : keys) {
-        const auto values = db.integer(
-            "SELECT count(DISTINCT v.text) FROM axis_values v JOIN axes a ON a.run = v.run AND "
-            "a.axis = v.axis WHERE a.run = ? AND a.key = ?",
-            run, key);
-        const bool own = keys.size() > 1 && values == points;  // nothing to take a mean over
-        if (own || values.value_or(0) > values_max) continue;
-        Table table({visible(key),
+    const std::vector<AxisMeans> axes = axis_means(run, by.metric, db);
+    for (const AxisMeans& axis : axes) {
+        const bool own = axes.size() > 1 && axis.values == points;  // nothing to take a mean over
+        if (own || axis.values > values_max) continue;
+        Table table({visible(axis.key),
                      ">points",
                      {"mean " + by.metric, Table::Align::right},
                      ">lowest",
                      ">highest"});
-        db.query(
-            "SELECT text, points, mean, lowest, highest FROM axis_means WHERE run = ? AND key = ? "
-            "AND name = ? ORDER BY value, text",
-            [&](const Row& row) {
-                const auto text = [&](int column) {
-                    return metric_text(by.metric, row.real(column));
-                };
-                table.add({visible(row.text(0)), fmt::format("{}", row.integer(1)), text(2),
-                           text(3), text(4)});
-            },
-            run, key, by.metric);
+        const auto text = [&](double v) { return metric_text(by.metric, v); };
+        for (const AxisMeans::Value& v : axis.means) {
+            table.add({visible(v.text), fmt::format("{}", v.points), text(v.mean), text(v.lowest),
+                       text(v.highest)});
+        }
         if (!table.empty()) fmt::print("\n{}", table.text());
     }
 }
@@ -168,13 +134,12 @@ void print_verdict(const Judged& judged) {
     const RunVerdict& v = *judged.verdict;
     const PairedComparison& p = v.difference.pairs;
     const auto text = [&](double d) { return difference_text(v.difference.metric, d); };
-    const std::string interval =
-        "95 % interval " + interval_text(p.interval, text, "one pair: none");
-    fmt::print("\n  A, {}, {} B, {}  ({} B - A: {}, {})\n", visible(v.best.label),
+    fmt::print("\n  A, {}, {} B, {}  ({} B - A: {}, 95 % interval {})\n", visible(v.best.label),
                p.verdict == Verdict::first   ? "over"
                : p.verdict == Verdict::equal ? "is equal to"
                                              : "is not told from",
-               visible(v.second.label), v.difference.metric, text(p.difference), interval);
+               visible(v.second.label), v.difference.metric, text(p.difference),
+               interval_text(p.interval, text, "one pair: none"));
     if (!judged.estimates) return;
     print_verdict_estimates(*judged.estimates, "A", "B");
     if (judged.estimates->default_ranges) print_default_range();
@@ -203,30 +168,29 @@ void print_outcome(const SweepPlan& plan, const SweepOutcome& outcome,
 std::string json_text(const SweepPlan& plan, const SweepOutcome& outcome,
                       const std::optional<Judged>& judged, const std::string& db) {
     const SweepOutcome::Count& n = outcome.points;
-    nlohmann::ordered_json out = {{"db", db},
-                                  {"run", plan.run},
-                                  {"status", outcome.status},
-                                  {"points", plan.points},
-                                  {"simulated", plan.to_do.size()},
-                                  {"complete", n.complete},
-                                  {"impossible", n.impossible},
-                                  {"stuck", n.stuck},
-                                  {"limit", n.limit},
-                                  {"failed", n.failed},
-                                  {"open", n.open},
-                                  {"digest", outcome.digest},
-                                  {"version", result_version()}};
-    if (judged) {
-        out["metric"] = judged->by.metric;
-        out["why_this_metric"] = judged->by.why;
-    }
-    if (judged && judged->verdict) {
+    Json out = {{"db", db},
+                {"run", plan.run},
+                {"status", outcome.status},
+                {"points", plan.points},
+                {"simulated", plan.to_do.size()},
+                {"complete", n.complete},
+                {"impossible", n.impossible},
+                {"stuck", n.stuck},
+                {"limit", n.limit},
+                {"failed", n.failed},
+                {"open", n.open},
+                {"digest", outcome.digest},
+                {"version", result_version()}};
+    if (!judged) return one_line(out);
+    out["metric"] = judged->by.metric;
+    out["why_this_metric"] = judged->by.why;
+    if (judged->verdict) {
         const RunVerdict& v = *judged->verdict;
         out["best"] = v.best.label;
         out["second"] = v.second.label;
         out["verdict"] = verdict_name(v.difference.pairs.verdict);
     }
-    if (judged && judged->estimates) {
+    if (judged->estimates) {
         out["estimates"] = verdict_estimates_json(*judged->estimates, judged->verdict->best.label,
                                                   judged->verdict->second.label);
     }
@@ -239,15 +203,9 @@ std::optional<Judged> judge(const SweepPlan& plan, const SweepArguments& args, R
     if (!args.metric.empty()) by = named_metric(plan.run, args.metric, db.database());
     db.decide(plan.run, by->metric, by->better, by->why);
     const auto windows = watched_windows();
-    Judged out{*by, run_verdict(plan.run, *by, db, windows), {}};
-    db.commit();
-    if (!out.verdict) return out;
-    MetricComparison kept = out.verdict->difference;
-    kept.a = static_cast<std::size_t>(out.verdict->best.position);
-    kept.b = static_cast<std::size_t>(out.verdict->second.position);
-    db.add_comparison(plan.run, kept);
-    db.commit();
-    if (!args.estimates || kept.pairs.verdict == Verdict::equal) return out;
+    Judged out{*by, keep_verdict(plan.run, *by, db, windows), {}};
+    const bool open = out.verdict && out.verdict->difference.pairs.verdict != Verdict::equal;
+    if (!args.estimates || !open) return out;
     Progress progress("estimates");
     out.estimates = estimates_of(*out.verdict, trial_options(args.threads, progress), windows);
     return out;
@@ -267,14 +225,6 @@ int exit_code(const SweepPlan& plan, const SweepOutcome& outcome, Database& db) 
     }
     if (n.impossible == plan.points) return exit_user_error;
     return outcome.status == "complete" ? exit_ok : exit_limit;
-}
-
-std::string label_of(std::int64_t run, std::int64_t point, Database& db) {
-    std::string label;
-    db.query(
-        "SELECT label FROM run_points WHERE run = ? AND point = ?",
-        [&](const Row& row) { label = row.text(0); }, run, point);
-    return label;
 }
 
 void warn_of_other_version(const SweepPlan& plan, const std::string& db) {
@@ -311,7 +261,9 @@ int cmd_sweep(const std::vector<std::string>& arguments) {
     std::vector<Deadlock> deadlocks;
     const auto deadlocked = [&](std::int64_t point, std::int64_t replica,
                                 const std::string& report) {
-        deadlocks.push_back({label_of(plan.run, point, db.database()), replica, report});
+        const auto labels = db.database().texts(
+            "SELECT label FROM run_points WHERE run = ? AND point = ?", plan.run, point);
+        deadlocks.push_back({labels.back(), replica, report});
     };
     try {
         std::optional<Progress> progress("points");

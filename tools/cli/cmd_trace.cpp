@@ -44,10 +44,8 @@ TraceArguments parse_trace(const std::vector<std::string>& arguments) {
     line.add()("window", po::bool_switch(&out.window),
                "The scenario's packet window instead: flows, pauses, queues");
     const auto values = line.parse(arguments);
-    if (!values.count("scenario")) {
-        throw ScenarioError("trace needs a scenario file", "railyard trace SCENARIO.toml -o FILE");
-    }
-    out.scenario = values["scenario"].as<std::vector<std::string>>()[0];
+    out.scenario = word_given(values, "scenario", "trace needs a scenario file",
+                              "railyard trace SCENARIO.toml -o FILE");
     if (out.output.empty()) {
         throw ScenarioError("trace needs a file to write",
                             fmt::format("railyard trace {} -o run.pftrace", out.scenario));

@@ -88,6 +88,12 @@ std::string only_scenario(const po::variables_map& values, const std::string& ve
     return paths[0];
 }
 
+std::string word_given(const po::variables_map& values, const char* argument,
+                       const std::string& message, const std::string& help) {
+    if (!values.count(argument)) throw ScenarioError(message, help);
+    return all_of(values, argument)[0];
+}
+
 std::int64_t count_option(const po::variables_map& values, const char* option, std::int64_t least) {
     const std::int64_t n = values[option].as<std::int64_t>();
     if (n >= least) return n;

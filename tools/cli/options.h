@@ -91,6 +91,9 @@ std::vector<std::string> all_settings_of(const po::variables_map& values);
 
 // The only scenario of the command line. Throws ScenarioError when there is none, or more.
 std::string only_scenario(const po::variables_map& values, const std::string& verb);
+// The one word of a positional argument. Throws ScenarioError, with this message and help, without it.
+std::string word_given(const po::variables_map& values, const char* argument,
+                       const std::string& message, const std::string& help);
 // An option that counts something. Throws ScenarioError when it is less than `least`.
 std::int64_t count_option(const po::variables_map& values, const char* option, std::int64_t least);
 // Throws ScenarioError when --replica is none of so many.

@@ -97,6 +97,14 @@ class Database {
             values...);
         return out;
     }
+    // The first column of every row.
+    template <class... Values>
+    std::vector<std::string> texts(std::string_view sql, const Values&... values) {
+        std::vector<std::string> out;
+        query(
+            sql, [&](const Row& row) { out.push_back(row.text(0)); }, values...);
+        return out;
+    }
     std::int64_t last_row() const;
 
   private:

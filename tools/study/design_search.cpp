@@ -98,12 +98,11 @@ class Stage {
     }
 
     std::string problem(std::int64_t point) {
-        std::string out;
-        db_.database().query(
+        const std::vector<std::string> out = db_.database().texts(
             "SELECT status || ': ' || coalesce(problem, '') FROM points WHERE point = ? AND status "
             "NOT IN ('complete', 'open')",
-            [&](const Row& row) { out = row.text(0); }, point);
-        return out;
+            point);
+        return out.empty() ? "" : out[0];
     }
 
   private:

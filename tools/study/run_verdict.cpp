@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace railyard {
@@ -39,10 +40,8 @@ std::optional<DecidingMetric> usual_metric(std::int64_t run, Database& db) {
 }
 
 DecidingMetric named_metric(std::int64_t run, const std::string& metric, Database& db) {
-    std::vector<std::string> names;
-    db.query(
-        "SELECT DISTINCT name FROM metric_means WHERE run = ? ORDER BY name",
-        [&](const Row& row) { names.push_back(row.text(0)); }, run);
+    const std::vector<std::string> names =
+        db.texts("SELECT DISTINCT name FROM metric_means WHERE run = ? ORDER BY name", run);
     if (std::ranges::find(names, metric) == names.end()) {
         throw ScenarioError(fmt::format("--metric: no point has a metric '{}'", metric),
                             did_you_mean(metric, names));
@@ -54,20 +53,33 @@ std::vector<RankedPoint> best_points(std::int64_t run, const DecidingMetric& by,
                                      Database& db) {
     std::vector<RankedPoint> out;
     db.query(
-        "SELECT rp.point, min(rp.position), rp.label, s.file, s.toml, p.settings FROM run_points "
-        "rp JOIN points p ON p.point = rp.point JOIN scenarios s ON s.scenario = p.scenario JOIN "
-        "point_metrics m ON m.point = rp.point AND m.name = ? WHERE rp.run = ? AND m.mean IS NOT "
+        "SELECT rp.point, min(rp.position), rp.label, s.file, s.toml, p.settings, m.mean, m.low, "
+        "m.high, p.replicas FROM run_points rp JOIN points p ON p.point = rp.point JOIN scenarios "
+        "s ON s.scenario = p.scenario JOIN point_metrics m ON m.point = rp.point AND m.name = ? "
+        "WHERE rp.run = ? AND m.mean IS NOT "
         "NULL GROUP BY rp.point ORDER BY m.mean * ?, rp.position LIMIT ?",
         [&](const Row& row) {
-            out.push_back({row.integer(0), row.integer(1), row.text(2), row.text(3), row.text(4),
-                           nlohmann::json::parse(row.text(5)).get<std::vector<std::string>>()});
+            const auto end = [&](int column) {
+                return row.null(column) ? INFINITY : row.real(column);
+            };
+            out.push_back({row.integer(0),
+                           row.integer(1),
+                           row.text(2),
+                           row.text(3),
+                           row.text(4),
+                           nlohmann::json::parse(row.text(5)).get<std::vector<std::string>>(),
+                           row.real(6),
+                           {end(7), end(8)},
+                           row.integer(9)});
         },
         by.metric, run, by.better == Better::higher ? -1.0 : 1.0, count);
     return out;
 }
 
-std::optional<RunVerdict> run_verdict(std::int64_t run, const DecidingMetric& by, ResultsDb& db,
-                                      const std::shared_ptr<WindowCache>& windows) {
+namespace {
+
+std::optional<RunVerdict> verdict_of(std::int64_t run, const DecidingMetric& by, ResultsDb& db,
+                                     const std::shared_ptr<WindowCache>& windows) {
     const std::vector<RankedPoint> points = best_points(run, by, 2, db.database());
     if (points.size() < 2) return std::nullopt;
     std::vector<ComparedArm> arms;
@@ -96,6 +108,21 @@ std::optional<RunVerdict> run_verdict(std::int64_t run, const DecidingMetric& by
     return std::nullopt;
 }
 
+}  // namespace
+
+std::optional<RunVerdict> keep_verdict(std::int64_t run, const DecidingMetric& by, ResultsDb& db,
+                                       const std::shared_ptr<WindowCache>& windows) {
+    const auto out = verdict_of(run, by, db, windows);
+    if (out) {
+        MetricComparison kept = out->difference;
+        kept.a = static_cast<std::size_t>(out->best.position);
+        kept.b = static_cast<std::size_t>(out->second.position);
+        db.add_comparison(run, kept);
+    }
+    db.commit();
+    return out;
+}
+
 std::optional<RunVerdict> stored_verdict(std::int64_t run, const DecidingMetric& by, Database& db) {
     const std::vector<RankedPoint> points = best_points(run, by, 2, db);
     if (points.size() < 2) return std::nullopt;
@@ -116,6 +143,28 @@ std::optional<RunVerdict> stored_verdict(std::int64_t run, const DecidingMetric&
         },
         run, by.metric, std::min(points[0].position, points[1].position),
         std::max(points[0].position, points[1].position));
+    return out;
+}
+
+std::vector<AxisMeans> axis_means(std::int64_t run, const std::string& metric, Database& db) {
+    std::vector<AxisMeans> out;
+    db.query(
+        "SELECT a.key, count(DISTINCT v.text) FROM axes a LEFT JOIN axis_values v ON v.run = a.run "
+        "AND v.axis = a.axis WHERE a.run = ? GROUP BY a.axis ORDER BY a.axis",
+        [&](const Row& row) {
+            out.push_back({row.text(0), row.integer(1)});
+        },
+        run);
+    for (AxisMeans& axis : out) {
+        db.query(
+            "SELECT text, points, mean, lowest, highest FROM axis_means WHERE run = ? AND key = ? "
+            "AND name = ? ORDER BY value, text",
+            [&](const Row& row) {
+                axis.means.push_back(
+                    {row.text(0), row.integer(1), row.real(2), row.real(3), row.real(4)});
+            },
+            run, axis.key, metric);
+    }
     return out;
 }
 

@@ -22,6 +22,10 @@ struct RankedPoint {
     std::string file;  // of its scenario
     std::string toml;
     std::vector<std::string> settings;
+    // By which it is ranked, and over how many replicas; one has no interval.
+    double mean = 0;
+    Interval interval;
+    std::int64_t replicas = 0;
 };
 // The best so many, each of the run's points once.
 std::vector<RankedPoint> best_points(std::int64_t run, const DecidingMetric& by, std::int64_t count,
@@ -33,11 +37,24 @@ struct RunVerdict {
     RankedPoint second;
     MetricComparison difference;  // the second's less the best's
 };
-// None: there are no two points to compare.
-std::optional<RunVerdict> run_verdict(std::int64_t run, const DecidingMetric& by, ResultsDb& db,
-                                      const std::shared_ptr<WindowCache>& windows);
-// The same, as the database has kept it.
+// None: there are no two points to compare. Else the database keeps it.
+std::optional<RunVerdict> keep_verdict(std::int64_t run, const DecidingMetric& by, ResultsDb& db,
+                                       const std::shared_ptr<WindowCache>& windows);
+// As the database has kept it.
 std::optional<RunVerdict> stored_verdict(std::int64_t run, const DecidingMetric& by, Database& db);
+
+// What each value of an axis gives in a metric, over all other axes.
+struct AxisMeans {
+    std::string key;
+    std::int64_t values = 0;  // different ones
+    struct Value {
+        std::string text;
+        std::int64_t points;
+        double mean, lowest, highest;
+    };
+    std::vector<Value> means{};  // of those that have the metric, in order
+};
+std::vector<AxisMeans> axis_means(std::int64_t run, const std::string& metric, Database& db);
 
 // Does it survive? `like` as verdict_estimates takes it.
 VerdictEstimates estimates_of(const RunVerdict& verdict, const TrialOptions& like,
