@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "tools/cli/cmd.h"
 #include "tools/cli/cost_report.h"
@@ -14,25 +13,13 @@
 #include "tools/program/json_text.h"
 #include "tools/program/lists.h"
 #include "tools/study/breakeven.h"
-#include "tools/study/deciding_metric.h"
 
 namespace railyard {
 
 namespace {
 
-struct Design {
-    TrialOptions trials;
-    ScenarioChanges changes;
-    bool has_key = true;  // the key is set in it
-};
-
-struct BreakevenArguments {
-    KeyRange range;
-    std::string metric;
-    std::string why;  // this metric; empty: somebody has named it
+struct BreakevenArguments : BreakevenDesigns {
     std::int64_t scan_points;
-    Design a;
-    Design b;
     bool json;
     bool estimates;
 };
@@ -44,8 +31,8 @@ std::string text_option(const po::variables_map& values, const char* option) {
 }
 
 // With two files --set changes both; with one it makes B of A.
-void read_designs(const po::variables_map& values, const std::vector<std::string>& files, Design& a,
-                  Design& b) {
+void read_designs(const po::variables_map& values, const std::vector<std::string>& files,
+                  KeyedDesign& a, KeyedDesign& b) {
     const StudyArguments first = study_arguments(values, files[0]);
     a = {first.trials, first.changes};
     b = a;
@@ -65,7 +52,7 @@ void read_designs(const po::variables_map& values, const std::vector<std::string
 // A --set of the key itself would be lost where the key gets the range's values.
 void refuse_lost_setting(const BreakevenArguments& args) {
     std::string lost;
-    for (const Design* design : {&args.a, &args.b}) {
+    for (const KeyedDesign* design : {&args.a, &args.b}) {
         for (const std::string& setting : design->changes.settings) {
             if (!setting.starts_with(args.range.key() + "=")) continue;
             if (!design->has_key) return;
@@ -104,12 +91,10 @@ BreakevenArguments parse_breakeven(const std::vector<std::string>& arguments) {
     }
     const std::string from = text_option(values, "from");
     const std::string to = text_option(values, "to");
-    BreakevenArguments out{KeyRange(names[0], from, to, values.count("log") > 0, names[0]),
-                           text_of(values, "metric"),
-                           "",
-                           count_option(values, "points", 2),
-                           {},
-                           {},
+    const KeyRange range(names[0], from, to, values.count("log") > 0, names[0]);
+    const std::int64_t points = count_option(values, "points", 2);
+    BreakevenArguments out{{range, text_of(values, "metric")},
+                           points,
                            values.count("json") > 0,
                            values.count("no-estimates") == 0};
     read_designs(values, {names.begin() + 1, names.end()}, out.a, out.b);
@@ -123,138 +108,32 @@ BreakevenArguments parse_breakeven(const std::vector<std::string>& arguments) {
     return out;
 }
 
-ScenarioChanges with_key(const Design& design, const KeyRange& range, double x) {
-    ScenarioChanges changes = design.changes;
-    if (design.has_key) changes.settings.push_back(range.setting(x));
-    return changes;
-}
-
-// The same errors, with the value of the key that they are at.
-[[noreturn]] void throw_at(const BreakevenArguments& args, double x,
-                           std::vector<Diagnostic> diagnostics) {
-    std::string& help = diagnostics.back().help;
-    help += fmt::format("{}with {} = {}", help.empty() ? "" : "\n    ", args.range.key(),
-                        args.range.short_value(x));
-    throw ScenarioError(std::move(diagnostics));
-}
-
-Scenario load_at(const BreakevenArguments& args, const Design& design, double x) {
-    try {
-        return load_scenario(design.trials.text, design.trials.file,
-                             with_key(design, args.range, x));
-    } catch (const ScenarioError& error) {
-        throw_at(args, x, error.diagnostics());
-    }
-}
-
-// Whatever is chosen decides at both ends of the range.
-void choose_metric(BreakevenArguments& args, const std::vector<Scenario>& designs) {
-    if (args.metric.empty()) {
-        const DecidingMetric by = deciding_metric(mapped(designs, work_of));
-        args.metric = by.metric;
-        args.why = by.why;
-    }
-    for (const std::size_t design : {0, 2}) {
-        find_metric(designs[design], args.metric);  // or says that there is none
-    }
-    for (Design* design : {&args.a, &args.b}) {
-        design->trials.metrics = {args.metric};
-        design->trials.prices = cost_metric(args.metric) != nullptr;
-    }
-}
-
 // Both ends of the range make a design whose job can start, and pairs have the same random numbers. False:
 // the reason is on standard error.
 bool check_designs(BreakevenArguments& args) {
     std::vector<Scenario> designs;
-    for (const Design* design : {&args.a, &args.b}) {
+    for (const KeyedDesign* design : {&args.a, &args.b}) {
         for (const double x : {args.range.low(), args.range.high()}) {
             designs.push_back(load_at(args, *design, x));
             if (!can_start(designs.back())) return false;
         }
-    }
-    if (designs[0].seed != designs[2].seed) {
-        throw ScenarioError(fmt::format("the designs have different seeds, {} and {}: nothing that "
-                                        "could be paired",
-                                        designs[0].seed, designs[2].seed),
-                            "--seed gives both the same");
     }
     choose_metric(args, designs);
     if (args.a.trials.prices) warn_of_prices_missing({{"A", &designs[0]}, {"B", &designs[2]}});
     return true;
 }
 
-// None: Ctrl-C.
-std::optional<Trial> trial_at(const BreakevenArguments& args, const Design& design, double x) {
-    auto trial = run_trials(design.trials, {with_key(design, args.range, x)})[0];
-    if (trial && !trial->possible()) throw_at(args, x, {{"", {}, "", trial->problem, ""}});
-    return trial;
-}
-
 BreakevenResult search(const BreakevenArguments& args) {
     Progress progress("values");
     std::int64_t done = 0;
     constexpr std::int64_t roots_expected = 25;
-    return find_breakeven(args.range, static_cast<std::size_t>(args.scan_points),
-                          better_of(args.metric), [&](double x) -> std::optional<PairedComparison> {
-                              const std::optional<Trial> a = trial_at(args, args.a, x);
-                              const std::optional<Trial> b = trial_at(args, args.b, x);
-                              if (!a || !b) return std::nullopt;
-                              progress.update(++done,
-                                              std::max(done, args.scan_points + roots_expected));
-                              return compare_trials(*a, *b, 0, args.metric);
-                          });
-}
-
-// Between the designs with the key at either end of the range.
-struct AtEnds {
-    VerdictEstimates low;
-    VerdictEstimates high;
-
-    // Estimates at an end of which the better design is the same at both ends of the range where it was not,
-    // or is not where it was: the crossing leaves the range, or comes into it.
-    std::vector<std::string> turning() const {
-        std::vector<std::string> out;
-        const bool crosses = (low.judged.difference > 0) != (high.judged.difference > 0);
-        const auto difference = [](const VerdictEstimates& at, const std::string& name,
-                                   bool high_end) {
-            for (const EstimateEnds& e : at.moving) {
-                if (e.input.name() == name) return high_end ? e.high : e.low;
-            }
-            return std::optional(at.judged.difference);
-        };
-        const auto look = [&](const std::string& name) {
-            for (const bool end : {false, true}) {
-                const std::optional<double> a = difference(low, name, end);
-                const std::optional<double> b = difference(high, name, end);
-                if (a && b && ((*a > 0) != (*b > 0)) != crosses) return true;
-            }
-            return false;
-        };
-        std::set<std::string> seen;
-        for (const VerdictEstimates* at : {&low, &high}) {
-            for (const EstimateEnds& e : at->moving) {
-                if (seen.insert(e.input.name()).second && look(e.input.name())) {
-                    out.push_back(e.input.name());
-                }
-            }
-        }
-        return out;
-    }
-};
-
-VerdictEstimates estimates_at(const BreakevenArguments& args, const DifferenceAt& end) {
-    const auto judged = [&](const char* name, const Design& design) {
-        return JudgedDesign{name, design.trials.text, design.trials.file,
-                            with_key(design, args.range, end.x)};
-    };
-    return verdict_estimates(args.a.trials, judged("A", args.a), judged("B", args.b),
-                             {args.metric, better_of(args.metric), end.pairs.difference,
-                              end.pairs.verdict != Verdict::undecided});
+    return find_breakeven(args, static_cast<std::size_t>(args.scan_points), [&] {
+        progress.update(++done, std::max(done, args.scan_points + roots_expected));
+    });
 }
 
 void print_json(const BreakevenArguments& args, const BreakevenResult& r,
-                const std::optional<AtEnds>& estimates) {
+                const std::optional<EstimatesAtEnds>& estimates) {
     const Json scan = json_array(r.scan, [&](const DifferenceAt& d) -> Json {
         return {
             {"value", args.range.value(d.x)},      {"a", json_number(d.pairs.mean_a)},
@@ -292,7 +171,7 @@ std::string name_of(Verdict verdict) {
 }
 
 void print_designs(const BreakevenArguments& args) {
-    const auto text = [](const Design& design) {
+    const auto text = [](const KeyedDesign& design) {
         const std::vector<std::string>& settings = design.changes.settings;
         return settings.empty()
                    ? design.trials.file
@@ -354,8 +233,8 @@ void print_verdict(const BreakevenArguments& args, const BreakevenResult& r) {
         if (!repeated) fmt::print("{}", open);
     }
     if (!r.crossings.empty() || r.scan.empty()) return;
-    const auto sign = [](const DifferenceAt& d) { return d.pairs.difference != 0; };
-    const auto decided = std::ranges::find_if(r.scan, sign);
+    const auto decided =
+        std::ranges::find_if(r.scan, [](const DifferenceAt& d) { return d.pairs.difference != 0; });
     if (decided == r.scan.end()) {
         fmt::print("  no flip in the range: A and B are the same, replica by replica\n");
         return;
@@ -368,7 +247,7 @@ void print_verdict(const BreakevenArguments& args, const BreakevenResult& r) {
 }
 
 // At each end of the key's range, and whether the crossing stays between them.
-void print_estimates(const BreakevenArguments& args, const AtEnds& estimates, bool crosses) {
+void print_estimates(const BreakevenArguments& args, const EstimatesAtEnds& estimates) {
     for (const VerdictEstimates* at : {&estimates.low, &estimates.high}) {
         const double x = at == &estimates.low ? args.range.low() : args.range.high();
         fmt::print("\n  with {} = {}:", args.range.key(), args.range.short_value(x));
@@ -376,6 +255,7 @@ void print_estimates(const BreakevenArguments& args, const AtEnds& estimates, bo
     }
     if (estimates.low.default_ranges || estimates.high.default_ranges) print_default_range();
     const std::vector<std::string> turning = estimates.turning();
+    const bool crosses = estimates.crosses();
     const char* stays =
         crosses ? "the crossing stays in the range" : "there is no crossing in the range";
     const char* leaves = crosses ? "it leaves the range" : "it comes into the range";
@@ -394,12 +274,11 @@ int cmd_breakeven(const std::vector<std::string>& arguments) {
     if (!check_designs(args)) return exit_stuck;
     const BreakevenResult result = search(args);
     if (result.scan.empty()) throw Interrupted();
-    std::optional<AtEnds> estimates;
+    std::optional<EstimatesAtEnds> estimates;
     if (args.estimates && !result.interrupted) {
         Progress progress("estimates");
         args.a.trials.progress = progress.updates();
-        estimates = {estimates_at(args, result.scan.front()),
-                     estimates_at(args, result.scan.back())};
+        estimates = estimates_at_ends(args, result);
     }
     if (args.json) {
         print_json(args, result, estimates);
@@ -409,11 +288,7 @@ int cmd_breakeven(const std::vector<std::string>& arguments) {
         print_verdict(args, result);
         fmt::print("\n  {} of replicas at each of {} values\n",
                    counted(result.scan[0].pairs.pairs, "pair"), result.evaluations);
-        if (estimates) {
-            const bool crosses = (result.scan.front().pairs.difference > 0) !=
-                                 (result.scan.back().pairs.difference > 0);
-            print_estimates(args, *estimates, crosses);
-        }
+        if (estimates) print_estimates(args, *estimates);
     }
     if (!result.interrupted) return exit_ok;
     fmt::print(stderr, "railyard: interrupted: this is what {} values have shown\n",

@@ -1,11 +1,16 @@
 #include "tools/study/breakeven.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "sim/error.h"
+#include "tools/program/lists.h"
+#include "tools/study/deciding_metric.h"
 
 namespace railyard {
 
@@ -162,11 +167,119 @@ class Search {
     std::map<double, PairedComparison> known_;  // by the key's value
 };
 
+ScenarioChanges with_key(const KeyedDesign& design, const KeyRange& range, double x) {
+    ScenarioChanges changes = design.changes;
+    if (design.has_key) changes.settings.push_back(range.setting(x));
+    return changes;
+}
+
+// The same errors, with the value of the key that they are at.
+[[noreturn]] void throw_at(const BreakevenDesigns& designs, double x,
+                           std::vector<Diagnostic> diagnostics) {
+    std::string& help = diagnostics.back().help;
+    help += fmt::format("{}with {} = {}", help.empty() ? "" : "\n    ", designs.range.key(),
+                        designs.range.short_value(x));
+    throw ScenarioError(std::move(diagnostics));
+}
+
+// None: Ctrl-C.
+std::optional<Trial> trial_at(const BreakevenDesigns& designs, const KeyedDesign& design,
+                              double x) {
+    auto trial = run_trials(design.trials, {with_key(design, designs.range, x)})[0];
+    if (trial && !trial->possible()) throw_at(designs, x, {{"", {}, "", trial->problem, ""}});
+    return trial;
+}
+
+VerdictEstimates estimates_at(const BreakevenDesigns& designs, const DifferenceAt& end) {
+    const auto judged = [&](const char* name, const KeyedDesign& design) {
+        return JudgedDesign{name, design.trials.text, design.trials.file,
+                            with_key(design, designs.range, end.x)};
+    };
+    return verdict_estimates(designs.a.trials, judged("A", designs.a), judged("B", designs.b),
+                             {designs.metric, better_of(designs.metric), end.pairs.difference,
+                              end.pairs.verdict != Verdict::undecided});
+}
+
 }  // namespace
 
 BreakevenResult find_breakeven(const KeyRange& range, std::size_t scan_points, Better better,
                                const DifferenceFunction& difference) {
     return Search(range, better, difference).run(scan_points);
+}
+
+Scenario load_at(const BreakevenDesigns& designs, const KeyedDesign& design, double x) {
+    try {
+        return load_scenario(design.trials.text, design.trials.file,
+                             with_key(design, designs.range, x));
+    } catch (const ScenarioError& error) {
+        throw_at(designs, x, error.diagnostics());
+    }
+}
+
+void choose_metric(BreakevenDesigns& designs, const std::vector<Scenario>& at_ends) {
+    const Scenario& a = at_ends[0];
+    const Scenario& b = at_ends[2];
+    if (a.seed != b.seed) {
+        throw ScenarioError(fmt::format("the designs have different seeds, {} and {}: nothing that "
+                                        "could be paired",
+                                        a.seed, b.seed),
+                            "--seed gives both the same");
+    }
+    if (designs.metric.empty()) {
+        const DecidingMetric by = deciding_metric(mapped(at_ends, work_of));
+        designs.metric = by.metric;
+        designs.why = by.why;
+    }
+    for (const Scenario* design : {&a, &b}) {
+        find_metric(*design, designs.metric);  // or says that there is none
+    }
+    for (KeyedDesign* design : {&designs.a, &designs.b}) {
+        design->trials.metrics = {designs.metric};
+        design->trials.prices = cost_metric(designs.metric) != nullptr;
+    }
+}
+
+BreakevenResult find_breakeven(const BreakevenDesigns& designs, std::size_t scan_points,
+                               const std::function<void()>& tried) {
+    const auto difference = [&](double x) -> std::optional<PairedComparison> {
+        const std::optional<Trial> a = trial_at(designs, designs.a, x);
+        const std::optional<Trial> b = trial_at(designs, designs.b, x);
+        if (!a || !b) return std::nullopt;
+        tried();
+        return compare_trials(*a, *b, 0, designs.metric);
+    };
+    return find_breakeven(designs.range, scan_points, better_of(designs.metric), difference);
+}
+
+std::vector<std::string> EstimatesAtEnds::turning() const {
+    std::vector<std::string> out;
+    const auto difference = [](const VerdictEstimates& at, const std::string& name, bool high_end) {
+        for (const EstimateEnds& e : at.moving) {
+            if (e.input.name() == name) return high_end ? e.high : e.low;
+        }
+        return std::optional(at.judged.difference);
+    };
+    const auto look = [&](const std::string& name) {
+        for (const bool end : {false, true}) {
+            const std::optional<double> a = difference(low, name, end);
+            const std::optional<double> b = difference(high, name, end);
+            if (a && b && ((*a > 0) != (*b > 0)) != crosses()) return true;
+        }
+        return false;
+    };
+    std::set<std::string> seen;
+    for (const VerdictEstimates* at : {&low, &high}) {
+        for (const EstimateEnds& e : at->moving) {
+            if (seen.insert(e.input.name()).second && look(e.input.name())) {
+                out.push_back(e.input.name());
+            }
+        }
+    }
+    return out;
+}
+
+EstimatesAtEnds estimates_at_ends(const BreakevenDesigns& designs, const BreakevenResult& result) {
+    return {estimates_at(designs, result.scan.front()), estimates_at(designs, result.scan.back())};
 }
 
 }  // namespace railyard

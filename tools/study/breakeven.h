@@ -5,8 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "sim/comparison.h"
-#include "tools/study/key_range.h"
+#include "tools/study/verdict_estimates.h"
 
 namespace railyard {
 
@@ -39,5 +38,41 @@ struct BreakevenResult {
 using DifferenceFunction = std::function<std::optional<PairedComparison>(double x)>;
 BreakevenResult find_breakeven(const KeyRange& range, std::size_t scan_points, Better better,
                                const DifferenceFunction& difference);
+
+// A design, and whether the key is set in it.
+struct KeyedDesign {
+    TrialOptions trials;
+    ScenarioChanges changes;
+    bool has_key = true;
+};
+struct BreakevenDesigns {
+    KeyRange range;
+    std::string metric;  // empty: choose_metric says
+    std::string why{};   // this metric; empty: somebody has named it
+    KeyedDesign a{};
+    KeyedDesign b{};
+};
+
+// The design with the key at x. Throws ScenarioError, which says at what value of the key.
+Scenario load_at(const BreakevenDesigns& designs, const KeyedDesign& design, double x);
+// `at_ends`: a at both ends of the range, then b. Throws ScenarioError when they can't be paired, or have no
+// such metric.
+void choose_metric(BreakevenDesigns& designs, const std::vector<Scenario>& at_ends);
+// `tried` is called after each value.
+BreakevenResult find_breakeven(const BreakevenDesigns& designs, std::size_t scan_points,
+                               const std::function<void()>& tried);
+
+// The estimates that the verdicts at either end of the key's range hang on.
+struct EstimatesAtEnds {
+    VerdictEstimates low;
+    VerdictEstimates high;
+
+    // The better design at one end is the worse at the other.
+    bool crosses() const { return (low.judged.difference > 0) != (high.judged.difference > 0); }
+    // Estimates at an end of which the better design is the same at both ends of the range where it was not,
+    // or is not where it was: the crossing leaves the range, or comes into it.
+    std::vector<std::string> turning() const;
+};
+EstimatesAtEnds estimates_at_ends(const BreakevenDesigns& designs, const BreakevenResult& result);
 
 }  // namespace railyard
