@@ -2,20 +2,20 @@
 
 #include <fmt/format.h>
 
+#include "tools/study/trials.h"
+
 namespace railyard {
 
-DrawRange range_of_steps(const Scenario& s) {
-    std::vector<double> steps;
-    for (const NetworkDraw& draw : s.draws) steps.push_back(seconds(draw.step.duration()));
-    return range_of_draws(steps);
+std::string ends_text(const DrawRange& range) {
+    return fmt::format("{} to {}", to_text(from_seconds(range.low)),
+                       to_text(from_seconds(range.high)));
 }
 
 std::string draws_text(const Scenario& s) {
     if (!s.draws.empty()) {
         const DrawRange range = range_of_steps(s);
-        return fmt::format("luck of the network, {} draws: a step takes {} to {}, {} in the middle",
-                           range.draws, to_text(from_seconds(range.low)),
-                           to_text(from_seconds(range.high)), to_text(from_seconds(range.median)));
+        return fmt::format("luck of the network, {} draws: a step takes {}, {} in the middle",
+                           range.draws, ends_text(range), to_text(from_seconds(range.median)));
     }
     const bool one = s.networks[0].hash_given || s.network_draws == 1;
     if (!one || !hashes(s.networks[0].flow_routing().policy)) return "";

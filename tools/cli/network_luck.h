@@ -12,8 +12,8 @@ namespace railyard {
 // luck.
 std::string draws_text(const Scenario& scenario);
 
-// The range of one job's step over the draws, in seconds.
-DrawRange range_of_steps(const Scenario& scenario);
+// "9.8 s to 10.2 s": the ends of a range in seconds.
+std::string ends_text(const DrawRange& range);
 
 // {"draws", "median", "low", "high"}.
 nlohmann::ordered_json range_json(const DrawRange& range);

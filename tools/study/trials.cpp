@@ -148,6 +148,12 @@ std::vector<std::vector<double>> means_with(const TrialOptions& options,
     return out;
 }
 
+DrawRange range_of_steps(const Scenario& s) {
+    std::vector<double> steps;
+    for (const NetworkDraw& draw : s.draws) steps.push_back(seconds(draw.step.duration()));
+    return range_of_draws(steps);
+}
+
 bool takes_first_step(const Scenario& scenario) {
     if (scenario.no_path.empty()) return true;
     fmt::print(stderr, "railyard: stuck: the job can't take its first step: {}\n",

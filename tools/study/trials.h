@@ -76,6 +76,9 @@ std::vector<std::vector<double>> means_with(const TrialOptions& options,
                                             const ScenarioChanges& changes,
                                             const std::vector<Perturbations>& variants);
 
+// The range of one job's step over the draws of the network's luck, in seconds.
+DrawRange range_of_steps(const Scenario& scenario);
+
 // Whether a scenario's job can take a first step; if not, standard error has why and the program ends with
 // exit_stuck.
 bool takes_first_step(const Scenario& scenario);
