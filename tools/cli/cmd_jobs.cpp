@@ -3,37 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
-#include "models/campaign/campaign.h"
-#include "models/scheduler/scheduler.h"
 #include "tools/cli/cmd.h"
 #include "tools/cli/options.h"
-#include "tools/cli/terminal.h"
+#include "tools/cli/scheduled_text.h"
 #include "tools/language/nodes_file.h"
-#include "tools/program/json_text.h"
 #include "tools/program/lists.h"
 
 namespace railyard {
 
 namespace {
-
-// A trace on its cluster, and what became of it.
-struct ScheduledTrace {
-    JobTrace trace;
-    std::map<std::string, std::int64_t> homeless;  // jobs by a virtual cluster that has no nodes
-    std::vector<VirtualCluster> clusters;
-    StreamRules rules;
-    StreamSchedule schedule;
-};
-
-template <class Kind>
-std::string kind_option(const po::variables_map& values, const char* option,
-                        const std::vector<Kind>& kinds) {
-    const std::string name = text_of(values, option);
-    return std::string(
-        named(kinds, name, fmt::format("--{}: unknown kind '{}'", option, name)).name);
-}
 
 template <class Enum>
 struct NamedValue {
@@ -41,11 +20,12 @@ struct NamedValue {
     Enum value;
 };
 
-template <class Enum>
-Enum choice(const po::variables_map& values, const char* option,
-            const std::vector<NamedValue<Enum>>& choices) {
-    const std::string name = values[option].as<std::string>();
-    return named(choices, name, fmt::format("--{}: unknown choice '{}'", option, name)).value;
+// The one of `kinds` that an option names; `what` they are, for messages.
+template <class Kind>
+const Kind& kind_option(const po::variables_map& values, const char* option, const char* what,
+                        const std::vector<Kind>& kinds) {
+    const std::string name = text_of(values, option);
+    return named(kinds, name, fmt::format("--{}: unknown {} '{}'", option, what, name));
 }
 
 std::optional<std::int64_t> count_given(const po::variables_map& values, const char* option,
@@ -77,19 +57,21 @@ TraceReading reading_of(const po::variables_map& values) {
     out.time_unit = time_option(values, "time-unit");
     out.skip_bad = values.count("skip-bad") > 0;
     if (values.count("format")) {
-        out.format = choice<TraceFormat>(
-            values, "format",
-            {{"csv", TraceFormat::csv}, {"sacct", TraceFormat::sacct}, {"swf", TraceFormat::swf}});
+        using Format = NamedValue<TraceFormat>;
+        const std::vector<Format> formats = {
+            {"csv", TraceFormat::csv}, {"sacct", TraceFormat::sacct}, {"swf", TraceFormat::swf}};
+        out.format = kind_option(values, "format", "choice", formats).value;
     }
     return out;
 }
 
 StreamRules rules_of(const po::variables_map& values) {
     StreamRules out;
-    out.policy = kind_option(values, "policy", policy_kinds());
-    out.placement = kind_option(values, "placement", placement_kinds());
-    out.estimate = choice<RuntimeEstimate>(
-        values, "estimate", {{"exact", RuntimeEstimate::work}, {"limit", RuntimeEstimate::limit}});
+    out.policy = kind_option(values, "policy", "kind", policy_kinds()).name;
+    out.placement = kind_option(values, "placement", "kind", placement_kinds()).name;
+    const std::vector<NamedValue<RuntimeEstimate>> estimates = {{"exact", RuntimeEstimate::work},
+                                                                {"limit", RuntimeEstimate::limit}};
+    out.estimate = kind_option(values, "estimate", "choice", estimates).value;
     BackfillRules& backfill = out.backfill;
     backfill.interval = time_option(values, "bf-interval");
     backfill.window = time_option(values, "bf-window");
@@ -140,163 +122,6 @@ std::vector<VirtualCluster> clusters_of(const po::variables_map& values) {
                             "--nodes 96 --gpus-per-node 8, or --nodes-file NODES.csv");
     }
     return {{"all", *nodes, *gpus}};
-}
-
-std::string gpus_text(const std::vector<VirtualCluster>& clusters) {
-    std::int64_t nodes = 0;
-    std::int64_t gpus = 0;
-    for (const VirtualCluster& c : clusters) {
-        nodes += c.nodes;
-        gpus += c.gpus();
-    }
-    return fmt::format("{} nodes with {} GPUs{}", grouped(static_cast<double>(nodes)),
-                       grouped(static_cast<double>(gpus)),
-                       clusters.size() > 1 ? fmt::format(" in {} virtual clusters", clusters.size())
-                                           : std::string());
-}
-
-void print_trace(const std::string& path, const ScheduledTrace& run) {
-    const JobTrace& t = run.trace;
-    fmt::print("{}\n  {} jobs of GPUs", coloured(path, Colour::bold),
-               grouped(static_cast<double>(t.jobs.size())));
-    const auto also = [](std::int64_t count, const char* what) {
-        if (count > 0) fmt::print("; {} {}", grouped(static_cast<double>(count)), what);
-    };
-    also(t.without_gpus, "without GPUs left out");
-    also(t.never_started, "never started");
-    also(t.still_running, "still running left out");
-    also(t.steps, "lines of job steps");
-    also(t.gang_parts, "lines of further parts of heterogeneous jobs");
-    also(t.bad, "malformed lines skipped");
-    fmt::print("\n  {}; policy {}, placement {}\n\n", gpus_text(run.clusters), run.rules.policy,
-               run.rules.placement);
-}
-
-std::string mean_text(double mean_s) {
-    return mean_s == 0 ? "0" : std::isnan(mean_s) ? "-" : time_text(mean_s);
-}
-// Without jobs there is no wait.
-std::string wait_text(std::optional<Duration> wait) {
-    if (!wait) return "-";
-    return *wait == Duration::zero() ? "0" : to_text(*wait);
-}
-std::string share_text(double share) {
-    return std::isnan(share) ? "-" : percent(share);
-}
-
-void print_waits(const std::vector<std::pair<std::string, StreamStatistics>>& rows) {
-    Table table(
-        {"waits", ">jobs", ">refused", ">at once", ">mean", ">p50", ">p90", ">p99", ">max"});
-    for (const auto& [name, s] : rows) {
-        table.add({name, grouped(static_cast<double>(s.jobs)),
-                   s.refused > 0 ? grouped(static_cast<double>(s.refused)) : "-",
-                   share_text(s.zero_wait), mean_text(s.mean_wait_s), wait_text(s.wait_p50),
-                   wait_text(s.wait_p90), wait_text(s.wait_p99), wait_text(s.wait_max)});
-    }
-    fmt::print("{}\n", table.text());
-}
-
-void print_use(const std::vector<std::pair<std::string, StreamStatistics>>& rows,
-               const std::string& placement) {
-    Table table({"use", ">mean JCT", ">bounded slowdown", ">makespan", ">utilisation", ">occupancy",
-                 ">fragmented"});
-    for (const auto& [name, s] : rows) {
-        const bool nodes = placement != "pool";
-        const bool any = !std::isnan(s.mean_slowdown);
-        table.add({name, mean_text(s.mean_jct_s),
-                   any ? fmt::format("{:.2f}", s.mean_slowdown) : "-", mean_text(s.makespan_s()),
-                   share_text(s.utilisation), nodes ? share_text(s.occupancy) : "-",
-                   nodes ? share_text(s.fragmentation) : "-"});
-    }
-    fmt::print(
-        "{}\n  bounded slowdown: mean of JCT / runtime, of jobs under 10 s JCT / 10 s, at least 1\n"
-        "  occupancy: GPU time of nodes that have a job; fragmented: GPU time free while the first "
-        "of\n"
-        "  the queue waits for no more GPUs than are free\n",
-        table.text());
-}
-
-void print_refused(const ScheduledTrace& run) {
-    constexpr std::size_t shown_max = 5;
-    const std::vector<RefusedJob>& refused = run.schedule.refused;
-    for (std::size_t i = 0; i < std::min(shown_max, refused.size()); ++i) {
-        const std::size_t job = refused[i].job;
-        fmt::print(stderr, "railyard: warning: job {} is refused in {}: {}\n", run.trace.ids[job],
-                   run.clusters[run.trace.jobs[job].cluster].name, refused[i].reason);
-    }
-    if (refused.size() > shown_max) {
-        fmt::print(stderr, "railyard: warning: {} more jobs are refused\n",
-                   refused.size() - shown_max);
-    }
-    for (const auto& [name, count] : run.homeless) {
-        fmt::print(stderr, "railyard: warning: {} jobs are refused: no virtual cluster '{}'\n",
-                   count, name);
-    }
-    for (const std::string& text : run.trace.warnings()) {
-        fmt::print(stderr, "railyard: warning: {}\n", text);
-    }
-    if (run.trace.first_bad) {
-        fmt::print(stderr, "{}\n", format_diagnostic(*run.trace.first_bad, "warning"));
-    }
-}
-
-Json wait_json(std::optional<Duration> wait) {
-    return wait ? Json(seconds(*wait)) : Json();
-}
-
-Json statistics_json(const StreamStatistics& s, bool knows_nodes) {
-    return {{"jobs", s.jobs},
-            {"refused", s.refused},
-            {"mean_wait_s", s.mean_wait_s},
-            {"p50_wait_s", wait_json(s.wait_p50)},
-            {"p90_wait_s", wait_json(s.wait_p90)},
-            {"p99_wait_s", wait_json(s.wait_p99)},
-            {"max_wait_s", wait_json(s.wait_max)},
-            {"zero_wait", s.zero_wait},
-            {"mean_jct_s", s.mean_jct_s},
-            {"mean_runtime_s", s.mean_runtime_s},
-            {"mean_bounded_slowdown", s.mean_slowdown},
-            {"end_s", wait_json(s.end)},
-            {"makespan_s", s.makespan_s()},
-            {"utilisation", s.utilisation},
-            {"occupancy", knows_nodes ? Json(s.occupancy) : Json()},
-            {"fragmentation", knows_nodes ? Json(s.fragmentation) : Json()}};
-}
-
-void print_json(const std::string& path, const ScheduledTrace& run, const StreamStatistics& all,
-                const std::vector<StreamStatistics>& each) {
-    const bool knows_nodes = run.rules.placement != "pool";
-    Json clusters = Json::array();
-    for (std::size_t i = 0; i < each.size(); ++i) {
-        Json cluster = {{"name", run.clusters[i].name},
-                        {"nodes", run.clusters[i].nodes},
-                        {"gpus_per_node", run.clusters[i].gpus_per_node}};
-        cluster.update(statistics_json(each[i], knows_nodes));
-        clusters.push_back(cluster);
-    }
-    const Json refused = json_array(run.schedule.refused, [&](const RefusedJob& r) -> Json {
-        return {{"job", run.trace.ids[r.job]}, {"reason", r.reason}};
-    });
-    const JobTrace& t = run.trace;
-    const Json out = {{"trace", path},
-                      {"version", version()},
-                      {"policy", run.rules.policy},
-                      {"placement", run.rules.placement},
-                      {"lines",
-                       {{"jobs", t.jobs.size()},
-                        {"without_gpus", t.without_gpus},
-                        {"never_started", t.never_started},
-                        {"still_running", t.still_running},
-                        {"waits_in_duration", t.waits_in_duration},
-                        {"gang_parts", t.gang_parts},
-                        {"steps", t.steps},
-                        {"bad", t.bad}}},
-                      {"all", statistics_json(all, knows_nodes)},
-                      {"virtual_clusters", clusters},
-                      {"refused", refused},
-                      {"without_virtual_cluster", run.homeless},
-                      {"digest", run.schedule.digest.hex()}};
-    fmt::print("{}\n", one_line(out));
 }
 
 template <class Kind>
@@ -356,21 +181,11 @@ int cmd_jobs(const std::vector<std::string>& arguments) {
     if (values.count("nodes-file")) run.homeless = assign_clusters(run.trace, run.clusters);
     run.schedule = run_job_stream(run.trace.jobs, run.clusters, run.rules);
 
-    const StreamStatistics all = stream_statistics(run.trace.jobs, run.clusters, run.schedule);
-    const auto each = cluster_statistics(run.trace.jobs, run.clusters, run.schedule);
     if (values.count("json")) {
-        print_json(path, run, all, each);
-        return exit_ok;
+        fmt::print("{}\n", one_line(scheduled_json(path, run)));
+    } else {
+        print_scheduled(path, run);
     }
-    std::vector<std::pair<std::string, StreamStatistics>> rows;
-    for (std::size_t i = 0; i < each.size() && each.size() > 1; ++i) {
-        rows.emplace_back(run.clusters[i].name, each[i]);
-    }
-    rows.emplace_back("all", all);
-    print_trace(path, run);
-    print_waits(rows);
-    print_use(rows, run.rules.placement);
-    print_refused(run);
     return exit_ok;
 }
 
