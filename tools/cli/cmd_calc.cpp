@@ -5,97 +5,13 @@
 
 #include <cmath>
 
-#include "models/campaign/campaign.h"
+#include "tools/cli/calculator_inputs.h"
 #include "tools/cli/cmd.h"
-#include "tools/cli/options.h"
 #include "tools/cli/terminal.h"
 
 namespace railyard {
 
 namespace {
-
-// Arguments of a calculator: quantities with units, checked like a scenario's.
-class Inputs {
-  public:
-    explicit Inputs(const po::variables_map& values) : values_(values) {}
-
-    bool has(const char* key) const { return values_.count(key) > 0; }
-    std::string text(const char* key) const { return values_[key].as<std::string>(); }
-
-    Quantity quantity(const char* key, Dimension dimension) {
-        return own_.reader
-            .quantity(Value::of(text(key)), fmt::format("--{}", key), {dimension}, Bound::positive)
-            .value_or(Quantity::one(dimension));
-    }
-    Duration time(const char* key) {
-        return Duration(quantity(key, Dimension::time).integer.value_or(1));
-    }
-    Bandwidth bandwidth(const char* key) {
-        return Bandwidth::bits_per_second(quantity(key, Dimension::bandwidth).integer.value_or(1));
-    }
-    // A count such as 405e9.
-    double number(const char* key, Bound bound = Bound::positive) {
-        Value v = Value::of(text(key));
-        char* end = nullptr;
-        const double parsed = std::strtod(v.text.c_str(), &end);
-        if (v.text.empty() || *end != '\0' || !std::isfinite(parsed)) {
-            own_.diagnostics.error(
-                "", {}, fmt::format("--{}", key),
-                fmt::format("expected a number such as 70e9, found {}", v.describe()));
-            return 1;
-        }
-        v.kind = Value::Kind::real;
-        v.real = parsed;
-        return own_.reader.number(v, fmt::format("--{}", key), bound).value_or(1);
-    }
-    // The place of the word in `words`.
-    int choice(const char* key, const std::vector<std::string>& words) {
-        const auto word = std::ranges::find(words, text(key));
-        if (word == words.end()) {
-            own_.diagnostics.error(
-                "", {}, fmt::format("--{}", key),
-                fmt::format("expected one of {}, found '{}'", fmt::join(words, ", "), text(key)));
-            return 0;
-        }
-        return static_cast<int>(word - words.begin());
-    }
-    std::int64_t count(const char* key) { return std::llround(number(key, Bound::count)); }
-    std::string entry(const char* key, const char* kind) {
-        return entry(key, kind, Catalogue::names(kind));
-    }
-    std::string entry(const char* key, const char* kind, const std::vector<std::string>& names) {
-        const std::string name = text(key);
-        if (std::ranges::find(names, name) == names.end()) {
-            own_.diagnostics.error("", {}, fmt::format("--{}", key),
-                                   fmt::format("no {} '{}' in the catalogue", kind, name),
-                                   suggest(name, names));
-            return "";
-        }
-        return name;
-    }
-    TransformerModel model() {
-        const std::string name = entry("model", "model");
-        own_.diagnostics.raise_if_any();
-        return read_model(own_.catalogue, name);
-    }
-    // Parameters by --params, or the model's; those that one token meets, or all.
-    double params(bool active = false) {
-        if (has("params")) return number("params");
-        if (active) return active_parameter_count(model());
-        return parameter_count(model());
-    }
-    Catalogue& catalogue() { return own_.catalogue; }
-    void check() const { own_.diagnostics.raise_if_any(); }
-
-  private:
-    const po::variables_map& values_;
-    StandaloneCatalogue own_{ValueChoice::corrected, nullptr, ""};
-};
-
-void need(const Inputs& in, const char* either, const char* other) {
-    if (in.has(either) || in.has(other)) return;
-    throw ScenarioError(fmt::format("needs --{} or --{}", either, other));
-}
 
 std::string gigabytes(double bytes) {
     return fmt::format("{:.4g} GB", bytes * 1e-9);
@@ -112,16 +28,12 @@ int calc_checkpoint(const std::vector<std::string>& arguments) {
     line.add()("interval", a_text(), "Start to start, such as \"1 h\"");
     line.add()("stall-budget", a_text(),
                "Share of the time that may go into stalls (default 0.05)");
-    const auto values = line.parse(arguments);
-    Inputs in(values);
-    need(in, "model", "params");
+    CalculatorInputs in(line.parse(arguments));
+    in.need({"model", "params"});
     const double params = in.params();
-    const double per_param =
-        in.has("bytes-per-param")
-            ? in.number("bytes-per-param")
-            : in.catalogue().number("checkpoint", "", "persisted_bytes_per_param");
-    const double budget =
-        in.has("stall-budget") ? in.number("stall-budget", Bound::fraction) : 0.05;
+    const double per_param = in.number_or(
+        "bytes-per-param", in.catalogue().number("checkpoint", "", "persisted_bytes_per_param"));
+    const double budget = in.number_or("stall-budget", 0.05, Bound::fraction);
     const Duration interval =
         in.has("interval") ? in.time("interval") : Duration(std::chrono::hours(1));
     std::optional<Bandwidth> write;
@@ -138,10 +50,9 @@ int calc_checkpoint(const std::vector<std::string>& arguments) {
                    to_text(*write), to_text(stall));
         fmt::print("share of the time = stall / interval\n      = {} / {} = {:.3g} %\n",
                    to_text(stall), to_text(interval), 100 * seconds(stall) / seconds(interval));
-        const double month = 30 * 86400.0;
+        const double saves = 30 * 86400.0 / seconds(interval);
         fmt::print("in 30 days = 30 day / interval x stall\n      = {:.4g} x {} = {:.4g} h\n",
-                   month / seconds(interval), to_text(stall),
-                   month / seconds(interval) * seconds(stall) / 3600);
+                   saves, to_text(stall), saves * seconds(stall) / 3600);
     }
     fmt::print(
         "write bandwidth for {:g} % of stalls = size / (share x interval)\n      = {} / ({:g} x "
@@ -184,7 +95,7 @@ void check_plan(const TransformerModel& model, const ParallelPlan& plan) {
     diagnostics.raise_if_any();
 }
 
-ParallelPlan plan_of(Inputs& in, const TransformerModel& model, const Gpu& gpu) {
+ParallelPlan plan_of(CalculatorInputs& in, const TransformerModel& model, const Gpu& gpu) {
     ParallelPlan plan;
     std::vector<std::string> stacks = software_names();
     stacks.emplace_back(unnamed_software);
@@ -193,19 +104,17 @@ ParallelPlan plan_of(Inputs& in, const TransformerModel& model, const Gpu& gpu) 
     static_cast<StackHabits&>(plan) =
         read_software(in.catalogue(), software_id(software), gpu).habits;
     for (const PlanCount& each : plan_counts) {
-        if (in.has(each.option)) plan.*each.member = in.count(each.option);
+        plan.*each.member = in.count_or(each.option, plan.*each.member);
     }
-    plan.sequence_length =
-        in.has("sequence-length") ? in.count("sequence-length") : model.sequence_length;
+    plan.sequence_length = in.count_or("sequence-length", model.sequence_length);
     plan.zero = in.choice("zero", {"0", "1", "2", "3"});
     plan.recompute = static_cast<Recompute>(in.choice("recompute", recompute_names));
     if (in.has("no-sequence-parallel")) plan.sequence_parallel = false;
     if (in.has("unfused-attention")) plan.fused_attention = false;
-    plan.expert_imbalance = in.has("expert-imbalance")
-                                ? in.number("expert-imbalance", Bound::at_least_one)
-                                : in.catalogue().number("step_model", "all", "expert_imbalance");
-    const std::int64_t microbatches =
-        in.has("microbatches") ? in.count("microbatches") : plan.pipeline;
+    plan.expert_imbalance = in.number_or(
+        "expert-imbalance", in.catalogue().number("step_model", "all", "expert_imbalance"),
+        Bound::at_least_one);
+    const std::int64_t microbatches = in.count_or("microbatches", plan.pipeline);
     plan.global_batch = microbatches * plan.data * plan.microbatch;
     plan.images = in.number("images", Bound::non_negative);
     if (plan.images > 0 && model.vision.layers == 0) {
@@ -223,9 +132,7 @@ int calc_memory(const std::vector<std::string>& arguments) {
     line.add()("gpu-node", a_text("dgx_h100"), "A node in the catalogue");
     line.add()("software", a_text(unnamed_software),
                "A software stack in the catalogue: what it keeps, and how precisely");
-    for (const PlanCount& each : plan_counts) {
-        line.add()(each.option, a_text(), each.doc);
-    }
+    for (const PlanCount& each : plan_counts) line.add()(each.option, a_text(), each.doc);
     line.add()("microbatches", a_text(), "Microbatches per replica and step (default: pipeline)");
     line.add()("sequence-length", a_text(), "Tokens (default: the model's)");
     line.add()("images", a_text("0"), "Images of a sequence, of a model that looks at them");
@@ -236,16 +143,14 @@ int calc_memory(const std::vector<std::string>& arguments) {
     line.add()(
         "expert-imbalance", a_text(),
         "Tokens of the busiest expert-parallel rank over the mean (default: the catalogue's)");
-    const auto values = line.parse(arguments);
-    Inputs in(values);
-    if (!in.has("model")) throw ScenarioError("needs --model");
+    CalculatorInputs in(line.parse(arguments));
+    in.need({"model"});
     const TransformerModel model = in.model();
     const std::string node_name = in.entry("gpu-node", "node");
     in.check();
     const ParameterBytes bytes = read_parameter_bytes(in.catalogue());
     const Node node = read_node(in.catalogue(), node_name);
     const ParallelPlan plan = plan_of(in, model, node.gpu);
-    in.check();
 
     fmt::print("{:.6g} parameters over {} GPUs: {}\n", parameter_count(model), plan.gpus(),
                split_text(plan));
@@ -273,9 +178,8 @@ int calc_time(const std::vector<std::string>& arguments) {
     line.add()("gpu", a_text("h100_sxm"), "A GPU in the catalogue");
     line.add()("mfu", a_text("0.4"), "Model FLOPs utilisation while stepping, of the bf16 peak");
     line.add()("goodput", a_text("1"), "Share of the time that goes into steps");
-    const auto values = line.parse(arguments);
-    Inputs in(values);
-    need(in, "model", "params");
+    CalculatorInputs in(line.parse(arguments));
+    in.need({"model", "params"});
     if (!in.has("tokens") || !in.has("gpus"))
         throw ScenarioError("calc time needs --tokens and --gpus");
     const double params = in.params(true);
@@ -317,13 +221,11 @@ int calc_kv_cache(const std::vector<std::string>& arguments) {
     line.add()("batch", a_text("1"), "Sequences at once");
     line.add()("context", a_text(), "Tokens per sequence (default: the model's)");
     line.add()("bytes-per-element", a_text("2"), "2 for bf16, 1 for fp8");
-    const auto values = line.parse(arguments);
-    Inputs in(values);
-    if (!in.has("model")) throw ScenarioError("needs --model");
+    CalculatorInputs in(line.parse(arguments));
+    in.need({"model"});
     const TransformerModel m = in.model();
     const double batch = in.number("batch");
-    const double context =
-        in.has("context") ? in.number("context") : static_cast<double>(m.sequence_length);
+    const double context = in.number_or("context", static_cast<double>(m.sequence_length));
     const double element = in.number("bytes-per-element");
     in.check();
     const std::int64_t width =
