@@ -27,18 +27,6 @@ std::optional<UncertainInput> price_input(const Price& price) {
         KeyRange("cost.price." + price.name, text(price.low), text(price.high), false, price.name));
 }
 
-// The means of a design's metric: as it is, and with each of its inputs at its ends.
-struct Ends {
-    std::optional<double> low;
-    std::optional<double> high;
-};
-struct DesignMeans {
-    std::optional<double> as_is;
-    std::vector<UncertainInput> inputs;
-    std::map<std::string, Ends> at;  // by the input's name
-    bool interrupted = false;
-};
-
 // So many replicas of the design as it is, then with each of these inputs at its low end and at its high one.
 // An end that changes nothing is the design as it is.
 std::vector<std::optional<Trial>> trials_at_ends(std::int64_t replicas, const TrialOptions& like,
@@ -72,23 +60,39 @@ std::vector<std::optional<Trial>> trials_at_ends(std::int64_t replicas, const Tr
     return out;
 }
 
-DesignMeans means_over(std::int64_t replicas, const TrialOptions& like, const JudgedDesign& design,
-                       const std::string& metric, std::vector<UncertainInput> inputs) {
-    const auto trials = trials_at_ends(replicas, like, design, {metric}, inputs);
-    DesignMeans out;
-    const auto mean = [&](std::size_t i) -> std::optional<double> {
-        out.interrupted |= !trials[i];
-        if (!trials[i] || !trials[i]->possible()) return std::nullopt;
-        const double value = trials[i]->summary(0).mean;
-        return std::isfinite(value) ? std::optional(value) : std::nullopt;
-    };
-    out.as_is = mean(0);
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-        out.at[inputs[i].name()] = {mean(2 * i + 1), mean(2 * i + 2)};
+// A design as it is, and at both ends of some inputs, in one metric.
+class DesignAtEnds {
+  public:
+    DesignAtEnds(std::int64_t replicas, const TrialOptions& like, const JudgedDesign& design,
+                 const std::string& metric, const std::vector<UncertainInput>& of)
+        : inputs(of), trials_(trials_at_ends(replicas, like, design, {metric}, of)) {
+        for (std::size_t i = 0; i < of.size(); ++i) low_of_[of[i].name()] = 2 * i + 1;
+        interrupted = std::ranges::any_of(trials_, [](const auto& trial) { return !trial; });
     }
-    out.inputs = std::move(inputs);
-    return out;
-}
+    // As it is where the end of this input was not tried; nothing after Ctrl-C.
+    const std::optional<Trial>& at(const std::string& input, bool high) const {
+        const auto found = low_of_.find(input);
+        return trials_[found == low_of_.end() ? 0 : found->second + (high ? 1 : 0)];
+    }
+    // None: there is no such design.
+    std::optional<double> mean(const std::string& input, bool high) const {
+        return mean_of(at(input, high));
+    }
+    std::optional<double> as_is() const { return mean_of(trials_[0]); }
+
+    std::vector<UncertainInput> inputs;  // that the design reads
+    bool interrupted;
+
+  private:
+    static std::optional<double> mean_of(const std::optional<Trial>& trial) {
+        if (!trial || !trial->possible()) return std::nullopt;
+        const double value = trial->summary(0).mean;
+        return std::isfinite(value) ? std::optional(value) : std::nullopt;
+    }
+
+    std::vector<std::optional<Trial>> trials_;
+    std::map<std::string, std::size_t> low_of_;
+};
 
 Scenario scenario_of(const JudgedDesign& design) {
     ScenarioChanges changes = design.changes;
@@ -96,34 +100,25 @@ Scenario scenario_of(const JudgedDesign& design) {
     return load_scenario(design.text, design.file, changes);
 }
 
-DesignMeans means_of(const TrialOptions& like, const JudgedDesign& design,
-                     const std::string& metric) {
+DesignAtEnds at_ends_of(const TrialOptions& like, const JudgedDesign& design,
+                        const std::string& metric) {
     const Scenario scenario = scenario_of(design);
     const std::int64_t enough =
         like.replicas > 0 ? std::min(like.replicas, replicas_enough) : replicas_enough;
     const std::vector<UncertainInput> inputs = uncertain_inputs(scenario, metric);
-    if (!scenario.world) return means_over(enough, like, design, metric, inputs);
+    if (!scenario.world) return {enough, like, design, metric, inputs};
     // A replica of many jobs takes long, and all that there is happens in one: what moves nothing there
     // moves nothing.
-    DesignMeans screened = means_over(1, like, design, metric, inputs);
-    std::vector<UncertainInput> moving;
-    for (const UncertainInput& input : inputs) {
-        const Ends& ends = screened.at[input.name()];
-        if (ends.low != screened.as_is || ends.high != screened.as_is) moving.push_back(input);
-    }
-    if (screened.interrupted || !screened.as_is) return screened;
-    DesignMeans out = means_over(enough, like, design, metric, moving);
-    for (const UncertainInput& input : inputs) {
-        if (!out.at.contains(input.name())) out.at[input.name()] = {out.as_is, out.as_is};
-    }
+    DesignAtEnds screened(1, like, design, metric, inputs);
+    if (screened.interrupted || !screened.as_is()) return screened;
+    std::vector<UncertainInput> moving = inputs;
+    std::erase_if(moving, [&](const UncertainInput& input) {
+        return screened.mean(input.name(), false) == screened.as_is() &&
+               screened.mean(input.name(), true) == screened.as_is();
+    });
+    DesignAtEnds out(enough, like, design, metric, moving);
     out.inputs = inputs;
     return out;
-}
-
-// A design that does not read the input is as it is at its ends.
-Ends ends_of(const DesignMeans& design, const std::string& input) {
-    const auto found = design.at.find(input);
-    return found == design.at.end() ? Ends{design.as_is, design.as_is} : found->second;
 }
 
 }  // namespace
@@ -177,48 +172,30 @@ std::vector<UncertainInput> chosen(const std::vector<UncertainInput>& inputs,
     return out;
 }
 
-// A design as it is, and at both ends of some inputs.
-class TrialsAtEnds {
-  public:
-    TrialsAtEnds(std::int64_t replicas, const TrialOptions& like, const JudgedDesign& design,
-                 const std::string& metric, const std::vector<UncertainInput>& inputs)
-        : trials_(trials_at_ends(replicas, like, design, {metric}, inputs)) {
-        for (std::size_t i = 0; i < inputs.size(); ++i) low_of_[inputs[i].name()] = 2 * i + 1;
-    }
-    // As it is where it does not read the input; nothing after Ctrl-C.
-    const std::optional<Trial>& at(const std::string& input, bool high) const {
-        const auto found = low_of_.find(input);
-        return trials_[found == low_of_.end() ? 0 : found->second + (high ? 1 : 0)];
-    }
-
-  private:
-    std::vector<std::optional<Trial>> trials_;
-    std::map<std::string, std::size_t> low_of_;
-};
-
-VerdictEstimates between(const DesignMeans& a, const DesignMeans& b, const Judgement& judged) {
+// The second design's less the first's; without a first, less its own as it is.
+VerdictEstimates between(const DesignAtEnds* a, const DesignAtEnds& b, const Judgement& judged) {
     VerdictEstimates out;
     out.judged = judged;
-    out.interrupted = a.interrupted || b.interrupted;
-    std::vector<UncertainInput> inputs = a.inputs;
+    out.interrupted = b.interrupted || (a && a->interrupted);
+    std::vector<UncertainInput> inputs = a ? a->inputs : std::vector<UncertainInput>();
     for (const UncertainInput& input : b.inputs) {
-        if (!a.at.contains(input.name())) inputs.push_back(input);
+        if (!a || chosen(a->inputs, {input.name()}).empty()) inputs.push_back(input);
     }
     out.read = inputs.size();
     out.default_ranges =
         std::ranges::any_of(inputs, [](const auto& input) { return !input.range_given(); });
-    if (!a.as_is || !b.as_is) return out;
+    const std::optional<double> a_as_is = a ? a->as_is() : b.as_is();
+    if (!a_as_is || !b.as_is()) return out;
     // What a few replicas say of the change; the difference itself is known from more.
-    const double few = *b.as_is - *a.as_is;
-    const auto at_end = [&](const std::optional<double>& of_a,
-                            const std::optional<double>& of_b) -> std::optional<double> {
+    const double few = *b.as_is() - *a_as_is;
+    const auto at_end = [&](const UncertainInput& input, bool high) -> std::optional<double> {
+        const auto of_a = a ? a->mean(input.name(), high) : a_as_is;
+        const auto of_b = b.mean(input.name(), high);
         if (!of_a || !of_b) return std::nullopt;
         return judged.difference + (*of_b - *of_a - few);
     };
     for (const UncertainInput& input : inputs) {
-        const Ends of_a = ends_of(a, input.name());
-        const Ends of_b = ends_of(b, input.name());
-        const EstimateEnds ends{input, at_end(of_a.low, of_b.low), at_end(of_a.high, of_b.high)};
+        const EstimateEnds ends{input, at_end(input, false), at_end(input, true)};
         const bool impossible = !ends.low || !ends.high;
         if (impossible || ends.swing(judged.difference) > 0) out.moving.push_back(ends);
     }
@@ -232,15 +209,15 @@ VerdictEstimates between(const DesignMeans& a, const DesignMeans& b, const Judge
 
 VerdictEstimates verdict_estimates(const TrialOptions& like, const JudgedDesign& first,
                                    const JudgedDesign& second, const Judgement& judged) {
-    const DesignMeans a = means_of(like, first, judged.metric);
-    const DesignMeans b = means_of(like, second, judged.metric);
-    VerdictEstimates out = between(a, b, judged);
+    const DesignAtEnds a = at_ends_of(like, first, judged.metric);
+    const DesignAtEnds b = at_ends_of(like, second, judged.metric);
+    VerdictEstimates out = between(&a, b, judged);
     if (out.survives() || out.interrupted) return out;
     const std::int64_t all = like.replicas > 0 ? like.replicas : scenario_of(first).replicas;
     if (all <= replicas_enough) return out;
     const std::vector<std::string> turning = out.turning();
-    const TrialsAtEnds of_a(all, like, first, judged.metric, chosen(a.inputs, turning));
-    const TrialsAtEnds of_b(all, like, second, judged.metric, chosen(b.inputs, turning));
+    const DesignAtEnds of_a(all, like, first, judged.metric, chosen(a.inputs, turning));
+    const DesignAtEnds of_b(all, like, second, judged.metric, chosen(b.inputs, turning));
     for (EstimateEnds& ends : out.moving) {
         if (!ends.turns(judged.difference)) continue;
         const auto look = [&](bool high, std::optional<double>& difference, bool& told) {
@@ -260,10 +237,7 @@ VerdictEstimates verdict_estimates(const TrialOptions& like, const JudgedDesign&
 
 VerdictEstimates answer_estimates(const TrialOptions& like, const JudgedDesign& design,
                                   const std::string& metric) {
-    const DesignMeans found = means_of(like, design, metric);
-    DesignMeans as_it_is;
-    as_it_is.as_is = found.as_is;
-    return between(as_it_is, found, {metric, better_of(metric), 0, true});
+    return between(nullptr, at_ends_of(like, design, metric), {metric, better_of(metric), 0, true});
 }
 
 double EstimateEffect::swing() const {
