@@ -196,7 +196,7 @@ int cmd_calibrate(const std::vector<std::string>& arguments) {
     print_warnings(measurements.warnings());
     for (Diagnostic row : measurements.unused()) {
         row.help = "this row is not used";
-        fmt::print(stderr, "{}\n", format_diagnostic(row, "warning"));
+        print_warnings({row});
     }
     require_measured(measurements);
     CalibrationAnswer answer{

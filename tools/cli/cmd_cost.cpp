@@ -9,10 +9,8 @@
 #include "tools/cli/cmd.h"
 #include "tools/cli/cost_report.h"
 #include "tools/cli/metric_text.h"
-#include "tools/cli/options.h"
 #include "tools/cli/study_arguments.h"
 #include "tools/cli/terminal.h"
-#include "tools/cli/terminal_observer.h"
 #include "tools/cli/verdict_table.h"
 #include "tools/program/json_text.h"
 #include "tools/program/lists.h"
@@ -33,21 +31,22 @@ struct Costed {
 };
 
 // None, and why is said, when the job can't take its first step.
-std::optional<Costed> cost_of(const std::string& path, ScenarioChanges changes, const Arm& arm,
-                              unsigned threads) {
+std::optional<Costed> cost_of(const StudyArguments& study, const Arm& arm) {
+    ScenarioChanges changes = study.changes;
     changes.settings.insert(changes.settings.end(), arm.settings.begin(), arm.settings.end());
-    Costed out{arm.name, changes, load_scenario_file(path, changes), {}, {}};
+    Costed out{
+        arm.name, changes, load_scenario(study.trials.text, study.trials.file, changes), {}, {}};
     for (const Diagnostic& warning : out.scenario.warnings) {
         fmt::print(stderr, "{}{}\n", arm.name.empty() ? "" : arm.name + ": ",
                    format_diagnostic(warning, "warning"));
     }
     if (!out.scenario.cost) {
-        throw ScenarioError(fmt::format("{} has no [cost]", path),
+        throw ScenarioError(fmt::format("{} has no [cost]", study.trials.file),
                             "an empty [cost] takes the catalogue's prices");
     }
     if (!takes_first_step(out.scenario)) return std::nullopt;
     CampaignOptions options;
-    options.threads = threads;
+    options.threads = study.trials.threads;
     options.cancelled = &interrupted();
     out.result = run_campaign(out.scenario, options);
     if (out.result.cancelled) throw Interrupted();
@@ -77,16 +76,14 @@ struct Estimated {
     std::string second;
 };
 
-Estimated try_estimates(const std::string& path, const std::vector<Costed>& arms,
-                        unsigned threads) {
-    const std::string text = read_file(path);
+Estimated try_estimates(TrialOptions like, const std::vector<Costed>& arms) {
     const CostMetric& figure = deciding_figure(arms);
     const std::string metric(figure.name);
     const auto judged = [&](const Costed& arm) {
-        return JudgedDesign{arm.name, text, path, arm.changes};
+        return JudgedDesign{arm.name, like.text, like.file, arm.changes};
     };
     Progress progress("estimates");
-    const TrialOptions like = trial_options(threads, progress);
+    like.progress = progress.updates();
     if (arms.size() == 1) return {answer_estimates(like, judged(arms[0]), metric), "", ""};
     std::vector<const Costed*> order = mapped(arms, [](const Costed& arm) { return &arm; });
     std::ranges::stable_sort(order, [&](const Costed* a, const Costed* b) {
@@ -199,17 +196,13 @@ int cmd_cost(const std::vector<std::string>& arguments) {
     line.add_json();
     line.add()("no-estimates", "Don't try the estimates that the cost hangs on");
     const auto values = line.parse(arguments);
-    const std::string path = only_scenario(values, "cost");
-    const unsigned threads = threads_of(values);
-    ScenarioChanges changes;
-    changes.settings = settings_of(values);
-    changes.windows = watched_windows();
+    const StudyArguments study = study_arguments(values, only_scenario(values, "cost"));
     std::vector<Arm> arms = arms_of(all_of(values, "vary"), all_of(values, "arm"));
     const bool alone = arms.empty();
     if (alone) arms.emplace_back();
     std::vector<Costed> costed;
     for (const Arm& arm : arms) {
-        auto each = cost_of(path, changes, arm, threads);
+        auto each = cost_of(study, arm);
         if (!each) return exit_stuck;
         costed.push_back(std::move(*each));
     }
@@ -217,9 +210,10 @@ int cmd_cost(const std::vector<std::string>& arguments) {
     for (const Costed& each : costed) designs.emplace_back(each.name, &each.scenario);
     warn_of_prices_missing(designs);
     std::optional<Estimated> estimates;
-    if (!values.count("no-estimates")) estimates = try_estimates(path, costed, threads);
-    if (values.count("json")) {
-        Json out = {{"scenario", path}, {"version", version()}, {"arms", Json::array()}};
+    if (!values.count("no-estimates")) estimates = try_estimates(study.trials, costed);
+    if (study.json) {
+        Json out = {
+            {"scenario", study.trials.file}, {"version", version()}, {"arms", Json::array()}};
         for (const Costed& each : costed) {
             Json arm = {{"arm", each.name}, {"digest", each.result.digest}};
             arm.update(cost_lines_json(each.scenario, each.result, each.study));

@@ -102,9 +102,7 @@ int cmd_import(const std::vector<std::string>& arguments) {
     options.files.assign(what.begin() + 1, what.end());
     Diagnostics diagnostics;
     const Imported made = import_files(kind, options, diagnostics);
-    for (const Diagnostic& warning : diagnostics.warnings()) {
-        fmt::print(stderr, "{}\n", format_diagnostic(warning, "warning"));
-    }
+    print_warnings(diagnostics.warnings());
     if (options.output.empty()) {
         fmt::print("{}", made.text);
         return exit_ok;

@@ -43,7 +43,7 @@ PlanArguments parse_plan(const std::vector<std::string>& arguments) {
         "are\ntried on an ideal network, and the best of them on the scenario's.");
     line.positional("scenario", 1);
     line.add_settings();
-    line.add()("top", po::value(&out.top)->default_value(5), "How many of the best plans to print");
+    line.add()("top", a_count(5), "How many of the best plans to print");
     line.add()("splits", a_count(),
                "How many splits over the GPUs to try on the scenario's network at most (default "
                "64, packet by packet as many as --top)");
@@ -52,9 +52,7 @@ PlanArguments parse_plan(const std::vector<std::string>& arguments) {
     out.path = only_scenario(values, "plan");
     out.settings = settings_of(values);
     out.json = values.count("json") > 0;
-    if (out.top < 1) {
-        throw ScenarioError(fmt::format("--top: expected 1 or more, found {}", out.top));
-    }
+    out.top = count_option(values, "top", 1);
     if (values.count("splits")) out.splits = values["splits"].as<std::int64_t>();
     if (out.splits.value_or(out.top) < out.top) {
         throw ScenarioError(

@@ -13,7 +13,6 @@
 #include "tools/cli/run_text.h"
 #include "tools/cli/study_arguments.h"
 #include "tools/cli/terminal.h"
-#include "tools/cli/terminal_observer.h"
 #include "tools/program/json_text.h"
 #include "tools/results/saved_run.h"
 
@@ -71,13 +70,9 @@ std::string json_text(const Scenario& s, const CampaignResult& r, const Predicti
     return one_line(out);
 }
 
-struct RunArguments {
-    std::string path;
-    ScenarioChanges changes;
+struct RunArguments : StudyArguments {
     std::string db;
     std::string jobs_out;
-    unsigned threads = 1;
-    bool json = false;
     bool quiet_estimates = false;
     std::int64_t logged_replicas = 0;
 };
@@ -101,19 +96,14 @@ RunArguments parse_run(const std::vector<std::string>& arguments) {
     add_run_options(line);
     const auto values = line.parse(arguments);
     RunArguments out;
-    out.path = only_scenario(values, "run");
-    out.changes.settings = all_settings_of(values);
-    // One for all that is tried beside the scenario itself: most of it has the same windows.
-    out.changes.windows = watched_windows();
-    out.changes.phases = true;
-    out.threads = threads_of(values);
-    out.changes.threads = out.threads;
-    out.json = values.count("json") > 0;
     out.quiet_estimates = values.count("no-estimates") > 0;
     const std::int64_t logged = count_option(values, "db-events", 0);
     out.db = file_option(values, "db");
     if (!out.db.empty()) out.logged_replicas = logged;
     out.jobs_out = file_option(values, "jobs-out");
+    static_cast<StudyArguments&>(out) = study_arguments(values, only_scenario(values, "run"));
+    out.changes.phases = true;
+    out.changes.threads = out.trials.threads;
     return out;
 }
 
@@ -121,11 +111,11 @@ RunArguments parse_run(const std::vector<std::string>& arguments) {
 CampaignResult simulate(const RunArguments& args, const Scenario& scenario, SavedRun& saved) {
     Progress progress("replicas");
     CampaignOptions options;
-    options.threads = args.threads;
+    options.threads = args.trials.threads;
     options.logged_replicas = args.logged_replicas;
     std::optional<JobsFile> jobs;
     if (!args.jobs_out.empty()) {
-        jobs.emplace(args.jobs_out, std::vector{args.path});
+        jobs.emplace(args.jobs_out, std::vector{args.trials.file});
         options.jobs = [&](const JobRecord& job) { jobs->add(job); };
     }
     options.cancelled = &interrupted();
@@ -137,14 +127,10 @@ CampaignResult simulate(const RunArguments& args, const Scenario& scenario, Save
 }
 
 // The result, and what is tried beside it: how far it may be off, and on which estimates it hangs.
-void print_answer(const RunArguments& args, const Scenario& scenario, const CampaignResult& result,
-                  const std::string& text) {
-    TrialOptions like;
-    like.text = text;
-    like.file = args.path;
+void print_answer(const RunArguments& args, const Scenario& scenario,
+                  const CampaignResult& result) {
+    TrialOptions like = args.trials;
     like.replicas = scenario.world ? 1 : 4;
-    like.threads = args.threads;
-    like.cancelled = &interrupted();
     const auto predicted = [&]() -> std::optional<Prediction> {
         const bool one_cluster = scenario.phases.empty();
         if (args.quiet_estimates || result.cancelled || !one_cluster) return std::nullopt;
@@ -158,7 +144,7 @@ void print_answer(const RunArguments& args, const Scenario& scenario, const Camp
     }
     print_result(scenario, result);
     if (!result.cancelled && scenario.phases.empty())
-        print_other_clock(scenario, result, text, args.changes, args.threads);
+        print_other_clock(scenario, result, like.text, args.changes, like.threads);
     if (const auto prediction = predicted()) {
         std::vector<ShowNumber> show;
         for (const Predicted& answer : prediction->answers) {
@@ -171,7 +157,7 @@ void print_answer(const RunArguments& args, const Scenario& scenario, const Camp
         print_prediction(*prediction, show);
         constexpr std::int64_t replicas_enough = 8;
         like.replicas = replicas_enough;
-        print_estimates(rank_estimates(like, {"", text, args.path, args.changes}),
+        print_estimates(rank_estimates(like, {"", like.text, like.file, args.changes}),
                         scenario.estimates.size());
     }
     fmt::print("\n  digest {}  trajectory {}  seed {}  {} replicas of {}\n", result.digest,
@@ -221,8 +207,7 @@ int exit_code_of(const Scenario& scenario, const CampaignResult& result, const S
 
 int cmd_run(const std::vector<std::string>& arguments) {
     const RunArguments args = parse_run(arguments);
-    const std::string text = read_file(args.path);
-    const Scenario scenario = load_scenario(text, args.path, args.changes);
+    const Scenario scenario = load_scenario(args.trials.text, args.trials.file, args.changes);
     if (!can_start(scenario)) return exit_stuck;
     if (!args.jobs_out.empty() && !scenario.world) {
         throw ScenarioError("--jobs-out: the scenario has one job",
@@ -236,7 +221,7 @@ int cmd_run(const std::vector<std::string>& arguments) {
                              .seed = scenario.seed,
                              .replicas_wanted = scenario.replicas,
                              .study = {}});
-    saved.add_point(scenario, text, args.changes.settings, "");
+    saved.add_point(scenario, args.trials.text, args.changes.settings, "");
     const CampaignResult result = simulate(args, scenario, saved);
     saved.finish_point(0, result);
     saved.finish(result.cancelled ? "interrupted" : ending_name(result.ending()), &result);
@@ -244,7 +229,7 @@ int cmd_run(const std::vector<std::string>& arguments) {
         fmt::print(stderr, "railyard: interrupted before the first replica was finished\n");
         return exit_interrupted;
     }
-    print_answer(args, scenario, result, text);
+    print_answer(args, scenario, result);
     return exit_code_of(scenario, result, saved);
 }
 

@@ -106,9 +106,7 @@ void print_refused(const ScheduledTrace& run) {
     for (const std::string& text : run.trace.warnings()) {
         fmt::print(stderr, "railyard: warning: {}\n", text);
     }
-    if (run.trace.first_bad) {
-        fmt::print(stderr, "{}\n", format_diagnostic(*run.trace.first_bad, "warning"));
-    }
+    if (run.trace.first_bad) print_warnings({*run.trace.first_bad});
 }
 
 Json wait_json(std::optional<Duration> wait) {
