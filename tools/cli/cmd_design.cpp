@@ -19,14 +19,8 @@ namespace railyard {
 
 namespace {
 
-struct DesignArguments {
-    std::string question;
-    std::vector<std::string> settings;
-    std::string db;
+struct DesignArguments : StoredStudy {
     std::string folder;
-    unsigned threads = 1;
-    bool json = false;
-    std::optional<SlurmOptions> slurm;
 };
 
 DesignArguments parse_design(const std::vector<std::string>& arguments) {
@@ -43,20 +37,12 @@ DesignArguments parse_design(const std::vector<std::string>& arguments) {
         "A folder for the best designs' scenarios and the decision as a page, decision.html");
     add_slurm_options(line);
     const auto values = line.parse(arguments);
-    DesignArguments out;
-    out.question = only_scenario(values, "design");
-    const StudyArguments study = study_arguments(values, out.question);
-    out.settings = study.changes.settings;
+    DesignArguments out{stored_study(values, only_scenario(values, "design")), ""};
     for (const std::string& setting : out.settings) {
         if (!setting.starts_with("run.replicas=")) continue;
         throw ScenarioError("--replicas: the race says how many replicas a design takes",
                             "--set design.replicas_most=128");
     }
-    out.threads = study.trials.threads;
-    out.json = study.json;
-    out.db = std::filesystem::path(out.question).stem().string() + ".sqlite";
-    if (values.count("db")) out.db = file_option(values, "db");
-    out.slurm = slurm_options(values, out.db);
     if (values.count("output")) {
         out.folder = values["output"].as<std::string>();
         if (out.folder.empty()) throw ScenarioError("--output: expected a folder, found nothing");
@@ -94,9 +80,9 @@ void write_folder(const DesignArguments& args, const DesignQuestion& question,
             fmt::format("# Design {} of the answer to {}: {}\n{}", i + 1, visible(question.file),
                         visible(design.label), scenario_text(question, design, title));
         write_file(fmt::format("{}/design_{}.toml", args.folder, i + 1), text,
-                   {args.question, args.db});
+                   {args.study, args.db});
     }
-    write_file(args.folder + "/decision.html", decision_page(decision), {args.question, args.db});
+    write_file(args.folder + "/decision.html", decision_page(decision), {args.study, args.db});
 }
 
 std::vector<Scenario> scenarios_of(const DesignQuestion& question, const DesignSearch& search,
@@ -117,7 +103,7 @@ std::vector<Scenario> scenarios_of(const DesignQuestion& question, const DesignS
 int cmd_design(const std::vector<std::string>& arguments) {
     const DesignArguments args = parse_design(arguments);
     contain_failed_checks();
-    const DesignQuestion question = read_question(args.question, args.settings);
+    const DesignQuestion question = read_question(args.study, args.settings);
     ResultsDb db(args.db);
     Line line;
     SearchOptions options;
@@ -147,11 +133,7 @@ int cmd_design(const std::vector<std::string>& arguments) {
     } catch (const Interrupted&) {  // while a scenario was read
         search.interrupted = true;
     } catch (const DatabaseError& error) {
-        fmt::print(stderr,
-                   "{}\n    the search has stopped: mend that, and the same command goes on from "
-                   "there\n",
-                   error.what());
-        return exit_limit;
+        return stopped_by(error, "search");
     }
     line.clear();
     warn_of_deadlocks(deadlocks);

@@ -27,8 +27,7 @@ std::string json_text(const Scenario& s, const CampaignResult& r, const Predicti
         cost = study_costs(s.cost->plan, r.uses);
         carry_prices(*cost, summaries);
     }
-    Json limits = Json::array();
-    for (const LimitReached& limit : r.limits) limits.push_back(limit.what);
+    Json limits = json_array(r.limits, &LimitReached::what);
     Json ledger = Json::object();
     for (std::size_t i = 0; i < r.ledger.size(); ++i) {
         if (!s.world && i >= job_category_count) break;  // of many jobs

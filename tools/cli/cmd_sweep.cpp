@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "sim/check.h"
 #include "tools/cli/cmd.h"
@@ -21,15 +20,9 @@ namespace railyard {
 
 namespace {
 
-struct SweepArguments {
-    std::string study;
-    std::vector<std::string> settings;
-    std::string db;
-    unsigned threads = 1;
-    bool json = false;
+struct SweepArguments : StoredStudy {
     bool estimates = true;
     std::string metric;  // that decides; empty: deciding_metric says
-    std::optional<SlurmOptions> slurm;
     // For a task of the array:
     std::string task_folder;
     std::int64_t task = 0;
@@ -58,14 +51,9 @@ SweepArguments parse_sweep(const std::vector<std::string>& arguments) {
         out.threads = threads_of(values);
         return out;
     }
-    out.study = word_given(values, "study", "sweep needs a study",
-                           "railyard sweep STUDY.toml; 'sweep --help' says more");
-    out.settings = settings_of(values);
-    out.db = std::filesystem::path(out.study).stem().string() + ".sqlite";
-    if (values.count("db")) out.db = file_option(values, "db");
-    out.threads = threads_of(values);
-    out.slurm = slurm_options(values, out.db);
-    out.json = values.count("json") > 0;
+    static_cast<StoredStudy&>(out) =
+        stored_study(values, word_given(values, "study", "sweep needs a study",
+                                        "railyard sweep STUDY.toml; 'sweep --help' says more"));
     out.estimates = values.count("no-estimates") == 0;
     return out;
 }
@@ -281,11 +269,7 @@ int cmd_sweep(const std::vector<std::string>& arguments) {
         outcome = finish_sweep(plan.run, db);
         judged = judge(plan, args, db);
     } catch (const DatabaseError& error) {
-        fmt::print(
-            stderr,
-            "{}\n    the sweep has stopped: mend that, and the same command goes on from there\n",
-            error.what());
-        return exit_limit;
+        return stopped_by(error, "sweep");
     }
     if (args.json) {
         fmt::print("{}\n", json_text(plan, outcome, judged, args.db));

@@ -451,8 +451,7 @@ std::string comparison_json(const Comparison& c, const std::string& version) {
             values.push_back(value.empty() ? Json() : Json(value));
         differs.push_back({{"key", key.path}, {"values", values}});
     }
-    Json pairs = Json::array();
-    for (const MetricComparison& m : c.metrics) pairs.push_back(pair_json(c, m));
+    Json pairs = json_array(c.metrics, [&](const MetricComparison& m) { return pair_json(c, m); });
     Json ledger = Json::array();
     for (std::size_t i = 0; i < category_count; ++i) {
         const auto category = static_cast<Category>(i);
@@ -466,8 +465,7 @@ std::string comparison_json(const Comparison& c, const std::string& version) {
         }
     }
     const auto best = c.winner();
-    Json unbeaten = Json::array();
-    for (const std::size_t i : c.unbeaten()) unbeaten.push_back(c.arms[i].name);
+    Json unbeaten = json_array(c.unbeaten(), [&](const std::size_t i) { return c.arms[i].name; });
     Json out = {{"version", version},
                 {"seed", c.arms[0].scenario.seed},
                 {"replicas", c.arms[0].sums.replicas},

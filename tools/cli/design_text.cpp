@@ -458,10 +458,9 @@ void print_decision(const Decision& decision) {
 namespace {
 
 Json next_json(const NextDesign& next) {
-    Json lines = Json::array();
-    for (const CostStep& line : next.lines) {
-        lines.push_back({{"what", line.what}, {"usd_per_year", line.usd}});
-    }
+    Json lines = json_array(next.lines, [&](const CostStep& line) -> Json {
+        return {{"what", line.what}, {"usd_per_year", line.usd}};
+    });
     return {{"cost_per_year_usd", next.cost_per_year},
             {"work_factor", json_number(next.work)},
             {"difference", json_number(next.pairs.difference)},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "tools/cli/terminal_observer.h"
 #include "tools/program/program.h"
@@ -25,6 +26,8 @@ void add_slurm_options(CommandLine& line) {
     line.add()("poll", po::value<double>()->default_value(2), "Seconds between looks at the array");
 }
 
+namespace {
+
 std::optional<SlurmOptions> slurm_options(const po::variables_map& values, const std::string& db) {
     SlurmOptions out;
     out.folder = db + ".slurm";
@@ -36,6 +39,24 @@ std::optional<SlurmOptions> slurm_options(const po::variables_map& values, const
     const std::string on = values["on"].as<std::string>();
     if (on != "slurm") throw ScenarioError(fmt::format("--on: expected slurm, found {}", on));
     return out;
+}
+
+}  // namespace
+
+StoredStudy stored_study(const po::variables_map& values, const std::string& study) {
+    StoredStudy out{study, all_settings_of(values), file_option(values, "db")};
+    if (out.db.empty()) out.db = std::filesystem::path(study).stem().string() + ".sqlite";
+    out.threads = threads_of(values);
+    out.json = values.count("json") > 0;
+    out.slurm = slurm_options(values, out.db);
+    return out;
+}
+
+int stopped_by(const DatabaseError& error, const char* what) {
+    fmt::print(stderr,
+               "{}\n    the {} has stopped: mend that, and the same command goes on from there\n",
+               error.what(), what);
+    return exit_limit;
 }
 
 TrialOptions trial_options(unsigned threads, Progress& progress) {

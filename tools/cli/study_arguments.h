@@ -24,7 +24,18 @@ StudyArguments study_arguments(const po::variables_map& values, const std::strin
 TrialOptions trial_options(unsigned threads, Progress& progress);
 // --on, --tasks, --sbatch and --poll.
 void add_slurm_options(CommandLine& line);
-// None: here. The folder lies beside the database.
-std::optional<SlurmOptions> slurm_options(const po::variables_map& values, const std::string& db);
+
+// A study whose points go to a database, and what is said of it.
+struct StoredStudy {
+    std::string study;
+    std::vector<std::string> settings;
+    std::string db;  // what --db says; without it the study's name, here
+    unsigned threads = 1;
+    bool json = false;
+    std::optional<SlurmOptions> slurm{};  // none: here. The folder lies beside the database
+};
+StoredStudy stored_study(const po::variables_map& values, const std::string& study);
+// The exit code when the database fails, which is said.
+int stopped_by(const DatabaseError& error, const char* what);
 
 }  // namespace railyard

@@ -288,8 +288,7 @@ std::string link_name(const Topology& topology, LinkId link) {
 // Most first, as many as people can look through.
 std::vector<LinkId> busiest(const WindowResult& r) {
     constexpr std::size_t links_max = 400;
-    std::vector<const WindowLink*> links;
-    for (const WindowLink& link : r.links) links.push_back(&link);
+    auto links = mapped(r.links, [&](const WindowLink& link) { return &link; });
     std::ranges::stable_sort(links, [](const auto* a, const auto* b) {
         return std::pair(a->paused, a->queue_bytes_max) > std::pair(b->paused, b->queue_bytes_max);
     });
