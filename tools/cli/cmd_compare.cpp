@@ -10,7 +10,6 @@
 #include "tools/cli/study_arguments.h"
 #include "tools/cli/terminal.h"
 #include "tools/cli/terminal_observer.h"
-#include "tools/study/arms.h"
 #include "tools/study/trials.h"
 
 namespace railyard {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "tools/cli/cmd.h"
-#include "tools/cli/network_luck.h"
 #include "tools/cli/options.h"
 #include "tools/cli/prediction_text.h"
 #include "tools/cli/terminal.h"

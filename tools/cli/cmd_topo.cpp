@@ -4,8 +4,8 @@
 
 #include "models/campaign/campaign.h"
 #include "tools/cli/cmd.h"
-#include "tools/cli/network_luck.h"
 #include "tools/cli/options.h"
+#include "tools/cli/prediction_text.h"
 #include "tools/cli/terminal.h"
 #include "tools/language/scenario_files.h"
 #include "tools/program/json_text.h"

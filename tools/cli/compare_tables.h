@@ -1,7 +1,7 @@
 #pragma once
 // What 'railyard compare' prints.
 
-#include "tools/study/compared_arms.h"
+#include "tools/study/arms.h"
 #include "tools/study/verdict_estimates.h"
 
 namespace railyard {

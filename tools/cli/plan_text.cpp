@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "sim/text.h"
-#include "tools/cli/network_luck.h"
 #include "tools/cli/prediction_text.h"
 #include "tools/cli/run_text.h"
 #include "tools/cli/terminal.h"

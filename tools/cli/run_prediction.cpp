@@ -1,5 +1,3 @@
-#include "tools/cli/run_prediction.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 
 #include "tools/cli/metric_text.h"
 #include "tools/cli/prediction_text.h"
+#include "tools/cli/run_text.h"
 #include "tools/cli/terminal.h"
 #include "tools/program/program.h"
 

@@ -5,7 +5,7 @@
 
 #include "tools/cli/cost_report.h"
 #include "tools/cli/metric_text.h"
-#include "tools/cli/network_luck.h"
+#include "tools/cli/prediction_text.h"
 #include "tools/cli/run_text.h"
 #include "tools/cli/terminal.h"
 

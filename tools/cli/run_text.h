@@ -6,12 +6,26 @@
 
 #include "models/campaign/campaign.h"
 #include "tools/program/output_file.h"
+#include "tools/study/prediction.h"
+#include "tools/study/verdict_estimates.h"
 
 namespace railyard {
 
 // ---- all of it, but for what is tried beside the run ----
 
 void print_result(const Scenario& scenario, const CampaignResult& result);
+
+// ---- what is tried beside it: how far the answer may be off, and on which estimates it hangs ----
+
+Prediction run_prediction(const Scenario& s, const CampaignResult& r, const TrialOptions& like,
+                          ScenarioChanges changes);
+
+// "Hourly" has two meanings; what the other one would give, on the same random numbers.
+void print_other_clock(const Scenario& s, const CampaignResult& r, const std::string& text,
+                       ScenarioChanges changes, unsigned threads);
+
+// The first of those that move goodput, of `read_count` that were read.
+void print_estimates(const std::vector<EstimateEffect>& effects, std::size_t read_count);
 
 // ---- power ----
 

@@ -2,7 +2,7 @@
 // Which point of a run in the database is best, by what, and whether it is better than the next.
 
 #include "tools/results/results_db.h"
-#include "tools/study/compared_arms.h"
+#include "tools/study/arms.h"
 #include "tools/study/deciding_metric.h"
 #include "tools/study/verdict_estimates.h"
 
