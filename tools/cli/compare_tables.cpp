@@ -364,40 +364,6 @@ void print_verdict(const Comparison& c) {
     }
 }
 
-}  // namespace
-
-void print_comparison(const Comparison& c) {
-    print_arms(c);
-    print_differences(c);
-    static constexpr std::array headline = {
-        "goodput", "ettr", "mfu", "mfu_step", "tokens", "tokens_per_day", "steps", "wall_time",
-        "step_time", "interruptions", "recovery_per_interruption", "checkpoint_stall_time",
-        // of many jobs
-        "utilisation", "occupancy", "jobs_completed", "wait_mean", "wait_p95", "jct_mean",
-        "jct_p95", "bounded_slowdown_mean", "preemptions"};
-    print_metrics(c, ArmTable(c, ""), [&](const MetricSummary& m) {
-        return (m.name == c.decided_by.metric && !unit_of(m.name).starts_with("USD")) ||
-               std::ranges::find(headline, m.name) != headline.end();
-    });
-    print_ledger(c);
-    const std::string middle = middle_of_money(c.arms[0].scenario.replicas);
-    print_metrics(c, ArmTable(c, "cost, typical prices", middle.c_str()),
-                  [](const MetricSummary& m) { return unit_of(m.name).starts_with("USD"); });
-    const bool priced = std::ranges::any_of(
-        c.arms, [](const ComparedArm& arm) { return arm.scenario.cost.has_value(); });
-    if (!priced) {
-        fmt::print("\n  {}\n", coloured("without prices: no scenario has a [cost]", Colour::dim));
-    }
-    print_verdict(c);
-    if (c.estimates) {
-        const MetricComparison& front = c.front_runners();
-        print_verdict_estimates(*c.estimates, c.arms[front.a].name, c.arms[front.b].name);
-        if (c.estimates->default_ranges) print_default_range();
-    }
-}
-
-namespace {
-
 Json arm_json(const ComparedArm& arm) {
     Json ledger = Json::object();
     for (std::size_t i = 0; i < category_count; ++i) {
@@ -436,6 +402,36 @@ Json pair_json(const Comparison& c, const MetricComparison& m) {
 }
 
 }  // namespace
+
+void print_comparison(const Comparison& c) {
+    print_arms(c);
+    print_differences(c);
+    static constexpr std::array headline = {
+        "goodput", "ettr", "mfu", "mfu_step", "tokens", "tokens_per_day", "steps", "wall_time",
+        "step_time", "interruptions", "recovery_per_interruption", "checkpoint_stall_time",
+        // of many jobs
+        "utilisation", "occupancy", "jobs_completed", "wait_mean", "wait_p95", "jct_mean",
+        "jct_p95", "bounded_slowdown_mean", "preemptions"};
+    print_metrics(c, ArmTable(c, ""), [&](const MetricSummary& m) {
+        return (m.name == c.decided_by.metric && !unit_of(m.name).starts_with("USD")) ||
+               std::ranges::find(headline, m.name) != headline.end();
+    });
+    print_ledger(c);
+    const std::string middle = middle_of_money(c.arms[0].scenario.replicas);
+    print_metrics(c, ArmTable(c, "cost, typical prices", middle.c_str()),
+                  [](const MetricSummary& m) { return unit_of(m.name).starts_with("USD"); });
+    const bool priced = std::ranges::any_of(
+        c.arms, [](const ComparedArm& arm) { return arm.scenario.cost.has_value(); });
+    if (!priced) {
+        fmt::print("\n  {}\n", coloured("without prices: no scenario has a [cost]", Colour::dim));
+    }
+    print_verdict(c);
+    if (c.estimates) {
+        const MetricComparison& front = c.front_runners();
+        print_verdict_estimates(*c.estimates, c.arms[front.a].name, c.arms[front.b].name);
+        if (c.estimates->default_ranges) print_default_range();
+    }
+}
 
 std::string comparison_json(const Comparison& c, const std::string& version) {
     Json arms = Json::array();

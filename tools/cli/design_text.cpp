@@ -389,6 +389,51 @@ DecisionSection Teller::seen() const {
     return out;
 }
 
+Json next_json(const NextDesign& next) {
+    Json lines = json_array(next.lines, [&](const CostStep& line) -> Json {
+        return {{"what", line.what}, {"usd_per_year", line.usd}};
+    });
+    return {{"cost_per_year_usd", next.cost_per_year},
+            {"work_factor", json_number(next.work)},
+            {"difference", json_number(next.pairs.difference)},
+            {"ci95", ends_json(next.pairs.interval)},
+            {"verdict", verdict_name(next.pairs.verdict)},
+            {"lines", lines}};
+}
+
+Json order_json(const Scenario& winner) {
+    Json order = Json::array();
+    for (const OrderLine& line : order_of(winner)) {
+        order.push_back({{"what", line.what}, {"quantity", line.quantity}, {"per", line.per}});
+        if (line.usd) order.back()["usd"] = *line.usd;
+    }
+    return order;
+}
+
+Json design_json(const DesignQuestion& q, const DesignSearch& search, const AnsweredDesign& a,
+                 const Scenario& winner) {
+    const SearchedDesign& d = search.designs[a.design];
+    const Summary s = summarise(d.values, dealt_over(d.values.size(), d.facts.draws));
+    Json one = {{"design", d.label},
+                {"settings", own_settings(q, d)},
+                {"figure", json_number(s.mean)},
+                {"ci95", ends_json(s.ci95)},
+                {"nine_tenths_within", ends_json(a.nine_tenths)},
+                {"half_within", ends_json(a.half)},
+                {"replicas", d.values.size()},
+                {"capital_usd", d.facts.capital},
+                {"power_w", d.facts.power},
+                {"racks", d.facts.racks},
+                {"gpus", d.facts.gpus},
+                {"regret",
+                 {{"mean", a.regret.mean},
+                  {"high95", a.regret.high},
+                  {"best_share", a.regret.best_share}}}};
+    if (a.next) one["next"] = next_json(*a.next);
+    one["bill_of_materials"] = order_json(winner);
+    return one;
+}
+
 }  // namespace
 
 std::string figure_text(const DesignObjective& objective, double value) {
@@ -454,55 +499,6 @@ void print_decision(const Decision& decision) {
         for (const std::string& text : section.notes) fmt::print("  {}\n", visible(text));
     }
 }
-
-namespace {
-
-Json next_json(const NextDesign& next) {
-    Json lines = json_array(next.lines, [&](const CostStep& line) -> Json {
-        return {{"what", line.what}, {"usd_per_year", line.usd}};
-    });
-    return {{"cost_per_year_usd", next.cost_per_year},
-            {"work_factor", json_number(next.work)},
-            {"difference", json_number(next.pairs.difference)},
-            {"ci95", ends_json(next.pairs.interval)},
-            {"verdict", verdict_name(next.pairs.verdict)},
-            {"lines", lines}};
-}
-
-Json order_json(const Scenario& winner) {
-    Json order = Json::array();
-    for (const OrderLine& line : order_of(winner)) {
-        order.push_back({{"what", line.what}, {"quantity", line.quantity}, {"per", line.per}});
-        if (line.usd) order.back()["usd"] = *line.usd;
-    }
-    return order;
-}
-
-Json design_json(const DesignQuestion& q, const DesignSearch& search, const AnsweredDesign& a,
-                 const Scenario& winner) {
-    const SearchedDesign& d = search.designs[a.design];
-    const Summary s = summarise(d.values, dealt_over(d.values.size(), d.facts.draws));
-    Json one = {{"design", d.label},
-                {"settings", own_settings(q, d)},
-                {"figure", json_number(s.mean)},
-                {"ci95", ends_json(s.ci95)},
-                {"nine_tenths_within", ends_json(a.nine_tenths)},
-                {"half_within", ends_json(a.half)},
-                {"replicas", d.values.size()},
-                {"capital_usd", d.facts.capital},
-                {"power_w", d.facts.power},
-                {"racks", d.facts.racks},
-                {"gpus", d.facts.gpus},
-                {"regret",
-                 {{"mean", a.regret.mean},
-                  {"high95", a.regret.high},
-                  {"best_share", a.regret.best_share}}}};
-    if (a.next) one["next"] = next_json(*a.next);
-    one["bill_of_materials"] = order_json(winner);
-    return one;
-}
-
-}  // namespace
 
 Json decision_json(const DesignQuestion& q, const DesignSearch& search, const DesignAnswer& answer,
                    const std::vector<Scenario>& winners) {

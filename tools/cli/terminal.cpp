@@ -57,6 +57,20 @@ std::size_t stdout_columns() {
     return known && size.ws_col > 0 ? size.ws_col : SIZE_MAX;
 }
 
+std::atomic<bool> shown{false};  // some Progress
+
+// "40 s left", "12 min left", "3 h 20 min left"; before something is done, "5 s gone".
+std::string left_text(double seconds_gone, double fraction) {
+    if (fraction <= 0) return fmt::format(", {:.0f} s gone", seconds_gone);
+    constexpr double minute = 60;
+    constexpr double shown_in_seconds = 100;
+    const double left = seconds_gone * (1 - fraction) / fraction;
+    if (left < shown_in_seconds) return fmt::format(", {:.0f} s left", left);
+    const auto minutes = static_cast<std::int64_t>(std::ceil(left / minute));
+    if (minutes < 60) return fmt::format(", {} min left", minutes);
+    return fmt::format(", {} h {} min left", minutes / 60, minutes % 60);
+}
+
 }  // namespace
 
 std::string Table::text(std::string_view indent) const {
@@ -130,24 +144,6 @@ std::string bar(double fraction, int width) {
     for (int i = 0; i < filled / 8; ++i) out += "█";
     return out + eighths[filled % 8];
 }
-
-namespace {
-
-std::atomic<bool> shown{false};  // some Progress
-
-// "40 s left", "12 min left", "3 h 20 min left"; before something is done, "5 s gone".
-std::string left_text(double seconds_gone, double fraction) {
-    if (fraction <= 0) return fmt::format(", {:.0f} s gone", seconds_gone);
-    constexpr double minute = 60;
-    constexpr double shown_in_seconds = 100;
-    const double left = seconds_gone * (1 - fraction) / fraction;
-    if (left < shown_in_seconds) return fmt::format(", {:.0f} s left", left);
-    const auto minutes = static_cast<std::int64_t>(std::ceil(left / minute));
-    if (minutes < 60) return fmt::format(", {} min left", minutes);
-    return fmt::format(", {} h {} min left", minutes / 60, minutes % 60);
-}
-
-}  // namespace
 
 Progress::Progress(std::string label)
     : label_(std::move(label)),

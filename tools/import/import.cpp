@@ -79,6 +79,24 @@ const ImportKind known_kinds[] = {
      "[failures]: rates by cause of the GPUs' errors", import_xid},
 };
 
+// What was made is judged as any part of a scenario: its entries must be whole and right. Notes how many
+// parameters its models have.
+void check_part(ImportedPart& part, const std::string& title, Diagnostics& diagnostics) {
+    const std::string text = part.text(title);
+    const Document made = parse_document(text, "what was imported", diagnostics);
+    diagnostics.raise_if_any();
+    ValueReader reader(diagnostics, made.name);
+    const auto own = std::make_shared<OwnEntries>(reader, made.root);
+    diagnostics.raise_if_any();
+    Catalogue catalogue(reader, ValueChoice::corrected, nullptr, nullptr, own);
+    for (const std::string& name : own->names("model")) {
+        const TransformerModel model = read_model(catalogue, name);
+        diagnostics.raise_if_any();
+        part.note("By its shape {} has {:.4g} parameters, of which a token meets {:.4g}.", name,
+                  parameter_count(model), active_parameter_count(model));
+    }
+}
+
 }  // namespace
 
 const std::vector<ImportKind>& import_kinds() {
@@ -127,28 +145,6 @@ std::string ImportedPart::text(const std::string& title) const {
     for (const std::string& what : left_out_) out += fmt::format("#   {}\n", comment_text(what));
     return out + body_;
 }
-
-namespace {
-
-// What was made is judged as any part of a scenario: its entries must be whole and right. Notes how many
-// parameters its models have.
-void check_part(ImportedPart& part, const std::string& title, Diagnostics& diagnostics) {
-    const std::string text = part.text(title);
-    const Document made = parse_document(text, "what was imported", diagnostics);
-    diagnostics.raise_if_any();
-    ValueReader reader(diagnostics, made.name);
-    const auto own = std::make_shared<OwnEntries>(reader, made.root);
-    diagnostics.raise_if_any();
-    Catalogue catalogue(reader, ValueChoice::corrected, nullptr, nullptr, own);
-    for (const std::string& name : own->names("model")) {
-        const TransformerModel model = read_model(catalogue, name);
-        diagnostics.raise_if_any();
-        part.note("By its shape {} has {:.4g} parameters, of which a token meets {:.4g}.", name,
-                  parameter_count(model), active_parameter_count(model));
-    }
-}
-
-}  // namespace
 
 std::string path_beside(const std::string& output, const std::string& ending) {
     return std::filesystem::path(output).replace_extension(ending).string();

@@ -384,16 +384,6 @@ SlurmCluster ClusterReader::read() {
     return std::move(out_);
 }
 
-}  // namespace
-
-SlurmCluster read_slurm_cluster(const std::vector<SlurmRecord>& records,
-                                const ImportOptions& options, ImportedPart& part,
-                                Diagnostics& diagnostics) {
-    return ClusterReader(records, options, part, diagnostics).read();
-}
-
-namespace {
-
 // Leaves of nodes that are none of ours.
 void leave_out_others(SlurmCluster& cluster, Diagnostics& diagnostics) {
     std::erase_if(cluster.leaves, [&](const SlurmLeaf& leaf) {
@@ -410,64 +400,6 @@ void leave_out_others(SlurmCluster& cluster, Diagnostics& diagnostics) {
         return other;
     });
 }
-
-}  // namespace
-
-void place_on_leaves(SlurmCluster& cluster, Diagnostics& diagnostics) {
-    if (cluster.leaves.empty() || cluster.nodes.empty()) return;
-    leave_out_others(cluster, diagnostics);
-    std::map<std::string, SlurmNode*> nodes;
-    for (SlurmNode& node : cluster.nodes) nodes[node.name] = &node;
-    for (std::size_t i = 0; i < cluster.leaves.size(); ++i) {
-        SlurmLeaf& leaf = cluster.leaves[i];
-        std::vector<std::string> unknown;
-        for (const std::string& name : leaf.nodes) {
-            const auto found = nodes.find(name);
-            if (found == nodes.end()) {
-                unknown.push_back(name);
-                continue;
-            }
-            if (found->second->leaf >= 0) {
-                const SlurmLeaf& other =
-                    cluster.leaves[static_cast<std::size_t>(found->second->leaf)];
-                diagnostics.error(leaf.file, {leaf.line, 1}, "Nodes",
-                                  fmt::format("{} is on {} and on {} (line {})", name, leaf.name,
-                                              other.name, other.line));
-                return;
-            }
-            found->second->leaf = static_cast<int>(i);
-        }
-        if (unknown.size() == leaf.nodes.size()) {
-            std::vector<std::string> known;
-            for (const auto& [name, node] : nodes) known.push_back(name);
-            diagnostics.error(
-                leaf.file, {leaf.line, 1}, "Nodes",
-                fmt::format("'{}' names {} nodes, none of which slurm.conf defines with GPUs: {}",
-                            leaf.name, unknown.size(), some_of(unknown)),
-                did_you_mean(unknown.empty() ? "" : unknown.front(), known));
-            return;
-        }
-        if (!unknown.empty()) {
-            diagnostics.warning(leaf.file, {leaf.line, 1}, "Nodes",
-                                fmt::format("'{}' names {} nodes that slurm.conf does not define "
-                                            "with GPUs: {}",
-                                            leaf.name, unknown.size(), some_of(unknown)));
-            std::erase_if(leaf.nodes, [&](const std::string& n) { return !nodes.contains(n); });
-        }
-    }
-    std::vector<std::string> nowhere;
-    for (const SlurmNode& node : cluster.nodes) {
-        if (node.leaf < 0) nowhere.push_back(node.name);
-    }
-    if (nowhere.empty()) return;
-    const SlurmLeaf& last = cluster.leaves.back();
-    diagnostics.warning(last.file, {last.line, 1}, "",
-                        fmt::format("{} nodes are on no switch: {}. Slurm lets no job run across",
-                                    nowhere.size(), some_of(nowhere)),
-                        "they are put behind the others");
-}
-
-namespace {
 
 bool is_run(const std::vector<std::size_t>& seen) {
     const auto [low, high] = std::minmax_element(seen.begin(), seen.end());
@@ -534,6 +466,66 @@ void put_in_order(SlurmCluster& cluster, const std::vector<std::size_t>& order) 
 }
 
 }  // namespace
+
+SlurmCluster read_slurm_cluster(const std::vector<SlurmRecord>& records,
+                                const ImportOptions& options, ImportedPart& part,
+                                Diagnostics& diagnostics) {
+    return ClusterReader(records, options, part, diagnostics).read();
+}
+
+void place_on_leaves(SlurmCluster& cluster, Diagnostics& diagnostics) {
+    if (cluster.leaves.empty() || cluster.nodes.empty()) return;
+    leave_out_others(cluster, diagnostics);
+    std::map<std::string, SlurmNode*> nodes;
+    for (SlurmNode& node : cluster.nodes) nodes[node.name] = &node;
+    for (std::size_t i = 0; i < cluster.leaves.size(); ++i) {
+        SlurmLeaf& leaf = cluster.leaves[i];
+        std::vector<std::string> unknown;
+        for (const std::string& name : leaf.nodes) {
+            const auto found = nodes.find(name);
+            if (found == nodes.end()) {
+                unknown.push_back(name);
+                continue;
+            }
+            if (found->second->leaf >= 0) {
+                const SlurmLeaf& other =
+                    cluster.leaves[static_cast<std::size_t>(found->second->leaf)];
+                diagnostics.error(leaf.file, {leaf.line, 1}, "Nodes",
+                                  fmt::format("{} is on {} and on {} (line {})", name, leaf.name,
+                                              other.name, other.line));
+                return;
+            }
+            found->second->leaf = static_cast<int>(i);
+        }
+        if (unknown.size() == leaf.nodes.size()) {
+            std::vector<std::string> known;
+            for (const auto& [name, node] : nodes) known.push_back(name);
+            diagnostics.error(
+                leaf.file, {leaf.line, 1}, "Nodes",
+                fmt::format("'{}' names {} nodes, none of which slurm.conf defines with GPUs: {}",
+                            leaf.name, unknown.size(), some_of(unknown)),
+                did_you_mean(unknown.empty() ? "" : unknown.front(), known));
+            return;
+        }
+        if (!unknown.empty()) {
+            diagnostics.warning(leaf.file, {leaf.line, 1}, "Nodes",
+                                fmt::format("'{}' names {} nodes that slurm.conf does not define "
+                                            "with GPUs: {}",
+                                            leaf.name, unknown.size(), some_of(unknown)));
+            std::erase_if(leaf.nodes, [&](const std::string& n) { return !nodes.contains(n); });
+        }
+    }
+    std::vector<std::string> nowhere;
+    for (const SlurmNode& node : cluster.nodes) {
+        if (node.leaf < 0) nowhere.push_back(node.name);
+    }
+    if (nowhere.empty()) return;
+    const SlurmLeaf& last = cluster.leaves.back();
+    diagnostics.warning(last.file, {last.line, 1}, "",
+                        fmt::format("{} nodes are on no switch: {}. Slurm lets no job run across",
+                                    nowhere.size(), some_of(nowhere)),
+                        "they are put behind the others");
+}
 
 void order_slurm_nodes(SlurmCluster& cluster, ImportedPart& part, Diagnostics& diagnostics) {
     std::vector<std::size_t> chosen = node_order(cluster, false);

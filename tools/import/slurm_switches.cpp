@@ -65,30 +65,6 @@ void take_leaves(const std::vector<LogicalSwitch>& switches, SlurmCluster& clust
     }
 }
 
-}  // namespace
-
-void read_slurm_switches(const std::vector<SlurmRecord>& records, SlurmCluster& cluster,
-                         ImportedPart& part, Diagnostics& diagnostics) {
-    std::vector<LogicalSwitch> switches;
-    for (const SlurmRecord& record : records) {
-        const bool block = record.find("blockname") != nullptr;
-        if (!block && record.find("switchname") == nullptr) continue;
-        const std::string& name = *record.find(block ? "blockname" : "switchname");
-        LogicalSwitch s{{name, record.place(), {}, record.file, record.line}, {}};
-        if (const std::string* nodes = record.find("nodes")) {
-            expand_into(*nodes, s.leaf, s.leaf.nodes, diagnostics);
-        }
-        if (const std::string* children = record.find("switches")) {
-            expand_into(*children, s.leaf, s.children, diagnostics);
-        }
-        cluster.blocks = cluster.blocks || block;
-        switches.push_back(std::move(s));
-    }
-    if (!switches.empty()) take_leaves(switches, cluster, part, diagnostics);
-}
-
-namespace {
-
 // One topology of topology.yaml.
 class TopologyYaml {
   public:
@@ -172,6 +148,26 @@ class TopologyYaml {
 };
 
 }  // namespace
+
+void read_slurm_switches(const std::vector<SlurmRecord>& records, SlurmCluster& cluster,
+                         ImportedPart& part, Diagnostics& diagnostics) {
+    std::vector<LogicalSwitch> switches;
+    for (const SlurmRecord& record : records) {
+        const bool block = record.find("blockname") != nullptr;
+        if (!block && record.find("switchname") == nullptr) continue;
+        const std::string& name = *record.find(block ? "blockname" : "switchname");
+        LogicalSwitch s{{name, record.place(), {}, record.file, record.line}, {}};
+        if (const std::string* nodes = record.find("nodes")) {
+            expand_into(*nodes, s.leaf, s.leaf.nodes, diagnostics);
+        }
+        if (const std::string* children = record.find("switches")) {
+            expand_into(*children, s.leaf, s.children, diagnostics);
+        }
+        cluster.blocks = cluster.blocks || block;
+        switches.push_back(std::move(s));
+    }
+    if (!switches.empty()) take_leaves(switches, cluster, part, diagnostics);
+}
 
 void read_topology_yaml(const std::string& file, SlurmCluster& cluster, ImportedPart& part,
                         Diagnostics& diagnostics) {

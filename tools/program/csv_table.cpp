@@ -51,6 +51,49 @@ unsigned char separator_of(std::string_view header) {
     return times(',') > 0 ? ',' : times(';') > 0 ? ';' : times('\t') > 0 ? '\t' : ',';
 }
 
+// The fields of each line, and into the table its '#' lines. Returns what separates fields.
+unsigned char collect(std::istream& lines, CsvTable& table, Collector& collected) {
+    csv_parser parser;
+    csv_init(&parser, 0);
+    int number = 0;
+    unsigned char separator = 0;
+    for (std::string line; std::getline(lines, line);) {
+        ++number;
+        if (line.starts_with('#')) {
+            table.about += line + '\n';
+            continue;
+        }
+        if (separator == 0) {
+            if (trimmed(line).empty() || line == "\r") continue;
+            csv_set_delim(&parser, separator = separator_of(line));
+        }
+        line += '\n';
+        collected.next = {number, 1};
+        // By the character: what is handed over with one, the field that it ends, began before it.
+        for (std::size_t i = 0; i < line.size(); ++i) {
+            const std::size_t had = collected.rows.back().size();
+            csv_parse(&parser, &line[i], 1, Collector::field, Collector::row, &collected);
+            if (collected.rows.back().size() > had) {
+                collected.next = {number, static_cast<int>(i) + 2};
+            }
+        }
+    }
+    csv_fini(&parser, Collector::field, Collector::row, &collected);
+    csv_free(&parser);
+    return separator;
+}
+
+void add_header(const std::vector<Collector::Field>& fields, CsvTable& table) {
+    for (const Collector::Field& field : fields) {
+        const bool known = std::ranges::find(table.columns, field.text) != table.columns.end();
+        if (known && !field.text.empty()) {
+            throw ScenarioError(fmt::format("{}:{}:{}: another column is called {}", table.path,
+                                            field.at.line, field.at.column, field.text));
+        }
+        table.columns.push_back(field.text);
+    }
+}
+
 }  // namespace
 
 const std::string& Fields::text(const char* column) const {
@@ -98,53 +141,6 @@ std::vector<std::string> Fields::groups(const char* column, const char* pattern,
     }
     return {found.begin() + 1, found.end()};
 }
-
-namespace {
-
-// The fields of each line, and into the table its '#' lines. Returns what separates fields.
-unsigned char collect(std::istream& lines, CsvTable& table, Collector& collected) {
-    csv_parser parser;
-    csv_init(&parser, 0);
-    int number = 0;
-    unsigned char separator = 0;
-    for (std::string line; std::getline(lines, line);) {
-        ++number;
-        if (line.starts_with('#')) {
-            table.about += line + '\n';
-            continue;
-        }
-        if (separator == 0) {
-            if (trimmed(line).empty() || line == "\r") continue;
-            csv_set_delim(&parser, separator = separator_of(line));
-        }
-        line += '\n';
-        collected.next = {number, 1};
-        // By the character: what is handed over with one, the field that it ends, began before it.
-        for (std::size_t i = 0; i < line.size(); ++i) {
-            const std::size_t had = collected.rows.back().size();
-            csv_parse(&parser, &line[i], 1, Collector::field, Collector::row, &collected);
-            if (collected.rows.back().size() > had) {
-                collected.next = {number, static_cast<int>(i) + 2};
-            }
-        }
-    }
-    csv_fini(&parser, Collector::field, Collector::row, &collected);
-    csv_free(&parser);
-    return separator;
-}
-
-void add_header(const std::vector<Collector::Field>& fields, CsvTable& table) {
-    for (const Collector::Field& field : fields) {
-        const bool known = std::ranges::find(table.columns, field.text) != table.columns.end();
-        if (known && !field.text.empty()) {
-            throw ScenarioError(fmt::format("{}:{}:{}: another column is called {}", table.path,
-                                            field.at.line, field.at.column, field.text));
-        }
-        table.columns.push_back(field.text);
-    }
-}
-
-}  // namespace
 
 CsvTable read_csv_table(const std::string& path) {
     CsvTable table;

@@ -67,6 +67,31 @@ bool never_changes(const std::string& path) {
     return access(folder.c_str(), W_OK) != 0 && !logged;
 }
 
+constexpr const char* busy_help =
+    "another program is writing to it: wait for it, or write to another file";
+constexpr const char* place_help = "the file and its folder must be writable";
+
+const char* help_for(int code) {
+    switch (code) {
+        case SQLITE_BUSY:
+        case SQLITE_LOCKED:
+            return busy_help;
+        case SQLITE_READONLY:
+        case SQLITE_CANTOPEN:
+        case SQLITE_PERM:
+            return place_help;
+        case SQLITE_NOTADB:
+            return "it is not a database: choose another file";
+        case SQLITE_CORRUPT:
+            return "the file is damaged: 'sqlite3 FILE .recover' saves what can be saved";
+        case SQLITE_FULL:
+        case SQLITE_IOERR:
+            return "the disk is full, or can't be written; what was committed before is safe";
+        default:
+            return "";
+    }
+}
+
 }  // namespace
 
 Database::Database(std::string path, Open how) : path_(std::move(path)) {
@@ -176,35 +201,6 @@ void Database::bind(sqlite3_stmt* s, int i, std::string_view v) {
 void Database::bind(sqlite3_stmt* s, int i, std::nullopt_t) {
     sqlite3_bind_null(s, i);
 }
-
-namespace {
-
-constexpr const char* busy_help =
-    "another program is writing to it: wait for it, or write to another file";
-constexpr const char* place_help = "the file and its folder must be writable";
-
-const char* help_for(int code) {
-    switch (code) {
-        case SQLITE_BUSY:
-        case SQLITE_LOCKED:
-            return busy_help;
-        case SQLITE_READONLY:
-        case SQLITE_CANTOPEN:
-        case SQLITE_PERM:
-            return place_help;
-        case SQLITE_NOTADB:
-            return "it is not a database: choose another file";
-        case SQLITE_CORRUPT:
-            return "the file is damaged: 'sqlite3 FILE .recover' saves what can be saved";
-        case SQLITE_FULL:
-        case SQLITE_IOERR:
-            return "the disk is full, or can't be written; what was committed before is safe";
-        default:
-            return "";
-    }
-}
-
-}  // namespace
 
 void Database::damaged(const std::string& what) const {
     throw DatabaseError(fmt::format("can't read the database {}: {}", path_, what),

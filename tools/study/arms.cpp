@@ -63,48 +63,6 @@ Arm named_arm(const std::string& text) {
     return arm;
 }
 
-}  // namespace
-
-std::vector<Arm> arms_of(const std::vector<std::string>& varied,
-                         const std::vector<std::string>& named) {
-    std::vector<Arm> arms;
-    for (const std::string& text : named) arms.push_back(named_arm(text));
-    if (arms.empty() && !varied.empty()) arms.emplace_back();
-    for (const std::string& text : varied) {
-        const std::size_t equals = text.find('=');
-        const std::string key(trimmed(std::string_view(text).substr(0, equals)));
-        if (equals == std::string::npos || key.empty()) {
-            throw ScenarioError(fmt::format("--vary '{}': expected KEY=V1,V2", text));
-        }
-        std::vector<Arm> combined;
-        for (const Arm& arm : arms) {
-            for (const std::string& value : split(text.substr(equals + 1), ',')) {
-                combined.push_back(arm);
-                Arm& last = combined.back();
-                last.name += (last.name.empty() ? "" : ", ") + label(key, value);
-                last.settings.push_back(key + "=" + value);
-            }
-        }
-        arms = std::move(combined);
-    }
-    return arms;
-}
-
-ComparedArm load_arm(std::string name, std::string file, std::vector<std::string> settings,
-                     const std::shared_ptr<WindowCache>& windows) {
-    ComparedArm arm{std::move(name), std::move(file), {}, std::move(settings)};
-    arm.toml = read_file(arm.file);
-    ScenarioChanges changes;
-    changes.settings = arm.settings;
-    changes.windows = windows;
-    changes.phases = true;
-    arm.scenario = load_scenario(arm.toml, arm.file, changes);
-    arm.document = document_with(arm.toml, arm.file, arm.settings);
-    return arm;
-}
-
-namespace {
-
 std::string length_text(const Scenario& s) {
     return s.duration > Duration{} ? to_text(s.duration) : "until its job is done";
 }
@@ -193,6 +151,44 @@ bool differ_in_money_alone(const std::vector<ComparedArm>& arms) {
 }
 
 }  // namespace
+
+std::vector<Arm> arms_of(const std::vector<std::string>& varied,
+                         const std::vector<std::string>& named) {
+    std::vector<Arm> arms;
+    for (const std::string& text : named) arms.push_back(named_arm(text));
+    if (arms.empty() && !varied.empty()) arms.emplace_back();
+    for (const std::string& text : varied) {
+        const std::size_t equals = text.find('=');
+        const std::string key(trimmed(std::string_view(text).substr(0, equals)));
+        if (equals == std::string::npos || key.empty()) {
+            throw ScenarioError(fmt::format("--vary '{}': expected KEY=V1,V2", text));
+        }
+        std::vector<Arm> combined;
+        for (const Arm& arm : arms) {
+            for (const std::string& value : split(text.substr(equals + 1), ',')) {
+                combined.push_back(arm);
+                Arm& last = combined.back();
+                last.name += (last.name.empty() ? "" : ", ") + label(key, value);
+                last.settings.push_back(key + "=" + value);
+            }
+        }
+        arms = std::move(combined);
+    }
+    return arms;
+}
+
+ComparedArm load_arm(std::string name, std::string file, std::vector<std::string> settings,
+                     const std::shared_ptr<WindowCache>& windows) {
+    ComparedArm arm{std::move(name), std::move(file), {}, std::move(settings)};
+    arm.toml = read_file(arm.file);
+    ScenarioChanges changes;
+    changes.settings = arm.settings;
+    changes.windows = windows;
+    changes.phases = true;
+    arm.scenario = load_scenario(arm.toml, arm.file, changes);
+    arm.document = document_with(arm.toml, arm.file, arm.settings);
+    return arm;
+}
 
 void check_pairs(const std::vector<ComparedArm>& arms) {
     for (std::size_t i = 1; i < arms.size(); ++i) check_pair(arms[0], arms[i]);

@@ -43,7 +43,7 @@ ComparedArm load_arm(std::string name, std::string file, std::vector<std::string
 // Throws ScenarioError when replicas of these have nothing in common that could be paired: other seeds, other
 // campaign lengths, jobs that train other amounts until they are done.
 void check_pairs(const std::vector<ComparedArm>& arms);
-// By what they are judged where nobody says: as their designs are, or by their cost when nothing else differs.
+// By what they are judged where nobody says: as their designs are, or by cost when nothing else differs.
 DecidingMetric deciding_metric(const std::vector<ComparedArm>& arms);
 // Throws ScenarioError for a metric that not all of them have, before all replicas are run.
 void find_common_metric(const std::vector<ComparedArm>& arms, const std::string& wanted);

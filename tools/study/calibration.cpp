@@ -53,79 +53,6 @@ std::vector<double> slope(const std::vector<double>& low, const std::vector<doub
     return out;
 }
 
-}  // namespace
-
-FreeNumber free_number(const Estimate& estimate) {
-    FreeNumber out{estimate.path, 0, no_bound};
-    const double low = std::min(estimate.low_factor, estimate.high_factor);
-    const double high = std::max(estimate.low_factor, estimate.high_factor);
-    // The range of what may as well be nothing has no lower end in logarithms: it is taken as wide as above.
-    constexpr double least = 1e-3;
-    if (high > 0) out.spread = std::log(high / std::max(low, least * high)) / (2 * ninety);
-    // A plain number up to 1 is a fraction: there is no more than all of it.
-    const double value = real_value(estimate.value).value_or(0);
-    if (value > 0 && value <= 1) out.most = -std::log(value);
-    return out;
-}
-
-Perturbations scaled(const std::vector<FreeNumber>& numbers, const std::vector<double>& logs) {
-    Perturbations out;
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-        if (logs[i] == 0) continue;
-        out.push_back({numbers[i].path, std::exp(logs[i])});
-        out.push_back({"override." + numbers[i].path, std::exp(logs[i])});
-    }
-    return out;
-}
-
-Interval FittedNumber::factor90() const {
-    return {std::exp(log - ninety * spread),
-            std::exp(std::min(number.most, log + ninety * spread))};
-}
-
-double Calibrated::variance(const std::vector<double>& of) const {
-    double sum = 0;
-    for (std::size_t i = 0; i < of.size(); ++i) {
-        for (std::size_t j = 0; j < of.size(); ++j) sum += of[i] * covariance[i][j] * of[j];
-    }
-    return sum;
-}
-
-double Calibrated::variance_with(std::size_t measurement, const std::vector<double>& of) const {
-    const std::vector<double>& row = slopes[measurement];
-    double together = 0;
-    for (std::size_t i = 0; i < of.size(); ++i) {
-        for (std::size_t j = 0; j < of.size(); ++j) together += of[i] * covariance[i][j] * row[j];
-    }
-    const double noise = spreads[measurement] * spreads[measurement];
-    return variance(of) - together * together / (noise + variance(row));
-}
-
-Rows slopes_at(const std::vector<FreeNumber>& numbers, const std::vector<double>& logs,
-               const Figures& figures) {
-    std::vector<Perturbations> variants = {scaled(numbers, logs)};
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-        for (const double way : {-1.0, 1.0}) {
-            std::vector<double> moved = logs;
-            moved[i] += way * reach(numbers[i]);
-            variants.push_back(scaled(numbers, moved));
-        }
-    }
-    const Rows found = figures(variants);
-    const std::vector<double> middle = logs_of(found.at(0));
-    Rows out(middle.size(), std::vector<double>(numbers.size(), 0.0));
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-        const bool bound = logs[i] + reach(numbers[i]) > numbers[i].most;
-        const std::vector<double> high = bound ? Rows::value_type{} : logs_of(found[2 * i + 2]);
-        const std::vector<double> each =
-            slope(logs_of(found[2 * i + 1]), middle, high, reach(numbers[i]));
-        for (std::size_t row = 0; row < each.size(); ++row) out[row][i] = each[row];
-    }
-    return out;
-}
-
-namespace {
-
 class Fit {
   public:
     Fit(const std::vector<FreeNumber>& numbers, const std::vector<Measured>& measured,
@@ -366,6 +293,75 @@ class Fit {
 };
 
 }  // namespace
+
+FreeNumber free_number(const Estimate& estimate) {
+    FreeNumber out{estimate.path, 0, no_bound};
+    const double low = std::min(estimate.low_factor, estimate.high_factor);
+    const double high = std::max(estimate.low_factor, estimate.high_factor);
+    // The range of what may as well be nothing has no lower end in logarithms: it is taken as wide as above.
+    constexpr double least = 1e-3;
+    if (high > 0) out.spread = std::log(high / std::max(low, least * high)) / (2 * ninety);
+    // A plain number up to 1 is a fraction: there is no more than all of it.
+    const double value = real_value(estimate.value).value_or(0);
+    if (value > 0 && value <= 1) out.most = -std::log(value);
+    return out;
+}
+
+Perturbations scaled(const std::vector<FreeNumber>& numbers, const std::vector<double>& logs) {
+    Perturbations out;
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        if (logs[i] == 0) continue;
+        out.push_back({numbers[i].path, std::exp(logs[i])});
+        out.push_back({"override." + numbers[i].path, std::exp(logs[i])});
+    }
+    return out;
+}
+
+Interval FittedNumber::factor90() const {
+    return {std::exp(log - ninety * spread),
+            std::exp(std::min(number.most, log + ninety * spread))};
+}
+
+double Calibrated::variance(const std::vector<double>& of) const {
+    double sum = 0;
+    for (std::size_t i = 0; i < of.size(); ++i) {
+        for (std::size_t j = 0; j < of.size(); ++j) sum += of[i] * covariance[i][j] * of[j];
+    }
+    return sum;
+}
+
+double Calibrated::variance_with(std::size_t measurement, const std::vector<double>& of) const {
+    const std::vector<double>& row = slopes[measurement];
+    double together = 0;
+    for (std::size_t i = 0; i < of.size(); ++i) {
+        for (std::size_t j = 0; j < of.size(); ++j) together += of[i] * covariance[i][j] * row[j];
+    }
+    const double noise = spreads[measurement] * spreads[measurement];
+    return variance(of) - together * together / (noise + variance(row));
+}
+
+Rows slopes_at(const std::vector<FreeNumber>& numbers, const std::vector<double>& logs,
+               const Figures& figures) {
+    std::vector<Perturbations> variants = {scaled(numbers, logs)};
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        for (const double way : {-1.0, 1.0}) {
+            std::vector<double> moved = logs;
+            moved[i] += way * reach(numbers[i]);
+            variants.push_back(scaled(numbers, moved));
+        }
+    }
+    const Rows found = figures(variants);
+    const std::vector<double> middle = logs_of(found.at(0));
+    Rows out(middle.size(), std::vector<double>(numbers.size(), 0.0));
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        const bool bound = logs[i] + reach(numbers[i]) > numbers[i].most;
+        const std::vector<double> high = bound ? Rows::value_type{} : logs_of(found[2 * i + 2]);
+        const std::vector<double> each =
+            slope(logs_of(found[2 * i + 1]), middle, high, reach(numbers[i]));
+        for (std::size_t row = 0; row < each.size(); ++row) out[row][i] = each[row];
+    }
+    return out;
+}
 
 Calibrated calibrate(const std::vector<FreeNumber>& numbers, const std::vector<Measured>& measured,
                      const Figures& figures) {

@@ -30,46 +30,6 @@ std::string layers_setting(const std::vector<std::int64_t>& layers) {
     return fmt::format("job.parallel.stage_layers=[\"{}\"]", fmt::join(layers, "\", \""));
 }
 
-}  // namespace
-
-std::vector<std::string> settings_of_plan(const ParallelPlan& p) {
-    std::vector<std::string> out;
-    const auto set = [&](const char* key, const auto& value) {
-        out.push_back(fmt::format("job.parallel.{}={}", key, value));
-    };
-    set("tensor", p.tensor);
-    set("context", p.context);
-    set("pipeline", p.pipeline);
-    set("data", p.data);
-    set("expert", p.expert);
-    set("interleave", p.interleave);
-    set("microbatch", p.microbatch);
-    set("global_batch", p.global_batch);
-    set("zero", p.zero);
-    set("recompute", word_of(recompute_names, p.recompute));
-    if (p.shard_ranks > 0) set("shard_ranks", p.shard_ranks);
-    if (!p.stage_layers.empty()) out.push_back(layers_setting(p.stage_layers));
-    return out;
-}
-
-bool decided_by_plan(const std::string& key) {
-    static const std::vector<std::string> keys = {"tensor",    "context",     "pipeline",    "data",
-                                                  "expert",    "interleave",  "microbatch",  "zero",
-                                                  "recompute", "shard_ranks", "stage_layers"};
-    constexpr std::string_view section = "job.parallel.";
-    return key.starts_with(section) &&
-           std::ranges::find(keys, key.substr(section.size())) != keys.end();
-}
-
-Scenario DesignReader::scenario(const std::vector<std::string>& settings) const {
-    ScenarioChanges changes;
-    changes.windows = windows_;
-    changes.phases = true;
-    return load_scenario(document(settings), changes);
-}
-
-namespace {
-
 void erase(Value& table, std::initializer_list<std::string_view> keys) {
     std::erase_if(table.members,
                   [&](const Member& m) { return std::ranges::find(keys, m.key) != keys.end(); });
@@ -143,7 +103,94 @@ std::string why_no_plan(const Scenario& s, const PlanTask& task, const PlanSearc
                        s.model.name, task.gpus, s.node.gpu.name);
 }
 
+void add_hardware(const Scenario& s, DesignFacts& out) {
+    StandaloneCatalogue own = s.open_catalogue();
+    Catalogue& catalogue = own.catalogue;
+    const BillOfMaterials bill = bill_of_materials(s, catalogue);
+    for (const NodeOrder& order : bill.nodes) {
+        const auto count = static_cast<double>(order.count);
+        const bool whole_racks = order.node->nvlink_domain > order.node->gpus;
+        const std::int64_t in_rack =
+            whole_racks ? order.node->nvlink_domain / order.node->gpus : s.layout.nodes_per_rack;
+        out.racks += std::ceil(count / static_cast<double>(in_rack));
+    }
+    out.power = (rated_watts(bill, catalogue) + s.power.storage.value) * s.power.cooling.pue;
+}
+
+// The fastest of its steps, back to back. Stages have steps of their own, of which none is looked for.
+double tokens_per_day_most(const Scenario& s) {
+    if (s.world || !s.job.stages.empty() || s.tokens_per_step <= 0) return 0;
+    double step = seconds(s.job.step.duration());
+    for (const NetworkDraw& draw : s.draws) step = std::min(step, seconds(draw.step.duration()));
+    return step > 0 ? static_cast<double>(s.tokens_per_step) * seconds_per_day / step : 0;
+}
+
+YearlyCost cost_with(const Scenario& s, double joules_per_year) {
+    CampaignUse use;
+    use.years = 1;
+    use.used.assign(s.cost->plan.used.size(), 0);
+    use.used[static_cast<std::size_t>(UsedLine::energy)] =
+        joules_per_year / joules_per_kilowatt_hour * s.cost->tariff;
+    return yearly_cost(s.cost->plan, typical_prices(s.cost->plan.prices), use);
+}
+
+// The most of all phases; no bound of what they train is proven, so all such designs run.
+void facts_of_phases(const Scenario& s, DesignFacts& out) {
+    for (const ScenarioPhase& phase : s.phases) {
+        DesignFacts there;
+        if (!(phase.as->cost && phase.as->cost->rented)) add_hardware(*phase.as, there);
+        out.power = std::max(out.power, there.power);
+        out.racks = std::max(out.racks, there.racks);
+        out.gpus = std::max(out.gpus, phase.as->gpus());
+        out.tokens_per_day_most += tokens_per_day_most(*phase.as) *
+                                   seconds(phase.until - phase.from) / seconds(s.duration);
+    }
+    if (!s.cost) return;
+    CampaignUse idle;
+    idle.years = 1;
+    idle.used.assign(s.cost->plan.used.size(), 0);
+    const YearlyCost least = yearly_cost(s.cost->plan, typical_prices(s.cost->plan.prices), idle);
+    out.capital = least.capital;
+    out.cost_per_year_least = least.total();
+}
+
 }  // namespace
+
+std::vector<std::string> settings_of_plan(const ParallelPlan& p) {
+    std::vector<std::string> out;
+    const auto set = [&](const char* key, const auto& value) {
+        out.push_back(fmt::format("job.parallel.{}={}", key, value));
+    };
+    set("tensor", p.tensor);
+    set("context", p.context);
+    set("pipeline", p.pipeline);
+    set("data", p.data);
+    set("expert", p.expert);
+    set("interleave", p.interleave);
+    set("microbatch", p.microbatch);
+    set("global_batch", p.global_batch);
+    set("zero", p.zero);
+    set("recompute", word_of(recompute_names, p.recompute));
+    if (p.shard_ranks > 0) set("shard_ranks", p.shard_ranks);
+    if (!p.stage_layers.empty()) out.push_back(layers_setting(p.stage_layers));
+    return out;
+}
+
+bool decided_by_plan(const std::string& key) {
+    static const std::vector<std::string> keys = {"tensor",    "context",     "pipeline",    "data",
+                                                  "expert",    "interleave",  "microbatch",  "zero",
+                                                  "recompute", "shard_ranks", "stage_layers"};
+    constexpr std::string_view section = "job.parallel.";
+    return key.starts_with(section) &&
+           std::ranges::find(keys, key.substr(section.size())) != keys.end();
+}
+
+Scenario DesignReader::scenario(const std::vector<std::string>& settings) const {
+    ScenarioChanges changes;
+    changes.windows = windows_;
+    changes.phases = true;
+    return load_scenario(document(settings), changes);
+}
 
 // Whatever plan the file has: one that fits the file's nodes may fit no others.
 DesignReader::Planned DesignReader::plan_of(Document design, ScenarioChanges changes,
@@ -230,61 +277,6 @@ DesignFacts DesignReader::read_planned(std::vector<std::string> settings, bool o
     settings.insert(settings.end(), planned->settings.begin(), planned->settings.end());
     return facts_of(std::move(settings));
 }
-
-namespace {
-
-void add_hardware(const Scenario& s, DesignFacts& out) {
-    StandaloneCatalogue own = s.open_catalogue();
-    Catalogue& catalogue = own.catalogue;
-    const BillOfMaterials bill = bill_of_materials(s, catalogue);
-    for (const NodeOrder& order : bill.nodes) {
-        const auto count = static_cast<double>(order.count);
-        const bool whole_racks = order.node->nvlink_domain > order.node->gpus;
-        const std::int64_t in_rack =
-            whole_racks ? order.node->nvlink_domain / order.node->gpus : s.layout.nodes_per_rack;
-        out.racks += std::ceil(count / static_cast<double>(in_rack));
-    }
-    out.power = (rated_watts(bill, catalogue) + s.power.storage.value) * s.power.cooling.pue;
-}
-
-// The fastest of its steps, back to back. Stages have steps of their own, of which none is looked for.
-double tokens_per_day_most(const Scenario& s) {
-    if (s.world || !s.job.stages.empty() || s.tokens_per_step <= 0) return 0;
-    double step = seconds(s.job.step.duration());
-    for (const NetworkDraw& draw : s.draws) step = std::min(step, seconds(draw.step.duration()));
-    return step > 0 ? static_cast<double>(s.tokens_per_step) * seconds_per_day / step : 0;
-}
-
-YearlyCost cost_with(const Scenario& s, double joules_per_year) {
-    CampaignUse use;
-    use.years = 1;
-    use.used.assign(s.cost->plan.used.size(), 0);
-    use.used[static_cast<std::size_t>(UsedLine::energy)] =
-        joules_per_year / joules_per_kilowatt_hour * s.cost->tariff;
-    return yearly_cost(s.cost->plan, typical_prices(s.cost->plan.prices), use);
-}
-
-// The most of all phases; no bound of what they train is proven, so all such designs run.
-void facts_of_phases(const Scenario& s, DesignFacts& out) {
-    for (const ScenarioPhase& phase : s.phases) {
-        DesignFacts there;
-        if (!(phase.as->cost && phase.as->cost->rented)) add_hardware(*phase.as, there);
-        out.power = std::max(out.power, there.power);
-        out.racks = std::max(out.racks, there.racks);
-        out.gpus = std::max(out.gpus, phase.as->gpus());
-        out.tokens_per_day_most += tokens_per_day_most(*phase.as) *
-                                   seconds(phase.until - phase.from) / seconds(s.duration);
-    }
-    if (!s.cost) return;
-    CampaignUse idle;
-    idle.years = 1;
-    idle.used.assign(s.cost->plan.used.size(), 0);
-    const YearlyCost least = yearly_cost(s.cost->plan, typical_prices(s.cost->plan.prices), idle);
-    out.capital = least.capital;
-    out.cost_per_year_least = least.total();
-}
-
-}  // namespace
 
 DesignReader::Shared DesignReader::read_shared(const std::vector<std::string>& settings) const {
     Shared out;

@@ -46,6 +46,22 @@ std::vector<double> fitted(const std::vector<double>& x, const std::vector<doubl
     return out;
 }
 
+// What knowing x in each world is worth, of designs with these values there.
+double worth_of(const std::vector<double>& x, const std::vector<std::vector<double>>& values,
+                Better better) {
+    const auto better_of_two = [&](double a, double b) {
+        return better_than(a, b, better) ? a : b;
+    };
+    double unknowing = summarise(values[0]).mean;
+    std::vector<double> best = fitted(x, values[0]);
+    for (const std::vector<double>& design : values) {
+        unknowing = better_of_two(unknowing, summarise(design).mean);
+        const std::vector<double> line = fitted(x, design);
+        for (std::size_t j = 0; j < best.size(); ++j) best[j] = better_of_two(best[j], line[j]);
+    }
+    return std::abs(summarise(best).mean - unknowing);
+}
+
 }  // namespace
 
 std::vector<std::vector<double>> regret_table(const Worlds& w, Better better) {
@@ -82,26 +98,6 @@ std::vector<Regret> regrets(const Worlds& w, Better better) {
     }
     return out;
 }
-
-namespace {
-
-// What knowing x in each world is worth, of designs with these values there.
-double worth_of(const std::vector<double>& x, const std::vector<std::vector<double>>& values,
-                Better better) {
-    const auto better_of_two = [&](double a, double b) {
-        return better_than(a, b, better) ? a : b;
-    };
-    double unknowing = summarise(values[0]).mean;
-    std::vector<double> best = fitted(x, values[0]);
-    for (const std::vector<double>& design : values) {
-        unknowing = better_of_two(unknowing, summarise(design).mean);
-        const std::vector<double> line = fitted(x, design);
-        for (std::size_t j = 0; j < best.size(); ++j) best[j] = better_of_two(best[j], line[j]);
-    }
-    return std::abs(summarise(best).mean - unknowing);
-}
-
-}  // namespace
 
 std::vector<InputWorth> worth_of_inputs(const Worlds& w, Better better) {
     std::vector<InputWorth> out;

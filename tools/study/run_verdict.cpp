@@ -19,6 +19,36 @@ std::vector<WorkBasis> work_of_points(std::int64_t run, Database& db) {
     return out;
 }
 
+std::optional<RunVerdict> verdict_of(std::int64_t run, const DecidingMetric& by, ResultsDb& db,
+                                     const std::shared_ptr<WindowCache>& windows) {
+    const std::vector<RankedPoint> points = best_points(run, by, 2, db.database());
+    if (points.size() < 2) return std::nullopt;
+    std::vector<ComparedArm> arms;
+    // Pairs are replicas that both have.
+    const std::int64_t pairs =
+        std::min(db.replica_count(points[0].point), db.replica_count(points[1].point));
+    if (pairs == 0) return std::nullopt;
+    for (const RankedPoint& point : points) {
+        ComparedArm arm{point.label, point.file, point.toml, point.settings};
+        ScenarioChanges changes;
+        changes.settings = point.settings;
+        changes.windows = windows;
+        changes.phases = true;
+        arm.scenario = load_scenario(arm.toml, arm.file, changes);
+        ReplicaTally tally(arm.scenario);
+        db.each_replica(point.point, [&](const StoredReplica& r) {
+            if (tally.replicas() < pairs) tally.add(figures_of(r));
+        });
+        arm.sums = tally.take();
+        if (arm.scenario.cost) arm.cost = study_costs(arm.scenario.cost->plan, arm.sums.uses);
+        arms.push_back(std::move(arm));
+    }
+    for (const MetricComparison& m : compare_arms(arms, 0, 1, by.metric, by.better, 0.95)) {
+        if (m.metric == by.metric) return RunVerdict{points[0], points[1], m};
+    }
+    return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<DecidingMetric> deciding_metric(std::int64_t run, Database& db) {
@@ -75,40 +105,6 @@ std::vector<RankedPoint> best_points(std::int64_t run, const DecidingMetric& by,
         by.metric, run, by.better == Better::higher ? -1.0 : 1.0, count);
     return out;
 }
-
-namespace {
-
-std::optional<RunVerdict> verdict_of(std::int64_t run, const DecidingMetric& by, ResultsDb& db,
-                                     const std::shared_ptr<WindowCache>& windows) {
-    const std::vector<RankedPoint> points = best_points(run, by, 2, db.database());
-    if (points.size() < 2) return std::nullopt;
-    std::vector<ComparedArm> arms;
-    // Pairs are replicas that both have.
-    const std::int64_t pairs =
-        std::min(db.replica_count(points[0].point), db.replica_count(points[1].point));
-    if (pairs == 0) return std::nullopt;
-    for (const RankedPoint& point : points) {
-        ComparedArm arm{point.label, point.file, point.toml, point.settings};
-        ScenarioChanges changes;
-        changes.settings = point.settings;
-        changes.windows = windows;
-        changes.phases = true;
-        arm.scenario = load_scenario(arm.toml, arm.file, changes);
-        ReplicaTally tally(arm.scenario);
-        db.each_replica(point.point, [&](const StoredReplica& r) {
-            if (tally.replicas() < pairs) tally.add(figures_of(r));
-        });
-        arm.sums = tally.take();
-        if (arm.scenario.cost) arm.cost = study_costs(arm.scenario.cost->plan, arm.sums.uses);
-        arms.push_back(std::move(arm));
-    }
-    for (const MetricComparison& m : compare_arms(arms, 0, 1, by.metric, by.better, 0.95)) {
-        if (m.metric == by.metric) return RunVerdict{points[0], points[1], m};
-    }
-    return std::nullopt;
-}
-
-}  // namespace
 
 std::optional<RunVerdict> keep_verdict(std::int64_t run, const DecidingMetric& by, ResultsDb& db,
                                        const std::shared_ptr<WindowCache>& windows) {

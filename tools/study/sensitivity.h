@@ -48,13 +48,13 @@ struct TornadoBar {
     }
 };
 
-// What a scenario, which `changes` make of the text, and it at the ends of the ranges are judged by. A key that
-// there is not is an error, a value that makes no design a gap.
+// What a scenario, which `changes` make of the text, and it at the ends of the ranges are judged by. A key
+// that there is not is an error, a value that makes no design a gap.
 std::vector<WorkBasis> designs_at_ends(const TrialOptions& trials, const ScenarioChanges& changes,
                                        const Scenario& scenario,
                                        const std::vector<KeyRange>& ranges);
-// The keys with a range and, with `estimates`, what else is uncertain of the metric. Throws ScenarioError when
-// that is nothing.
+// The keys with a range and, with `estimates`, what else is uncertain of the metric. Throws ScenarioError
+// when that is nothing.
 std::vector<UncertainInput> what_is_uncertain(const Scenario& scenario, const std::string& metric,
                                               const std::vector<KeyRange>& ranges, bool estimates);
 

@@ -66,90 +66,6 @@ const SchemaRow* row_of_key(const std::string& key) {
     return found;
 }
 
-}  // namespace
-
-void check_value_type(ValueReader& values, const Section& section, const char* at,
-                      const std::string& key, const Value& value) {
-    const SchemaRow* row = row_of_key(key);
-    if (row == nullptr) return;
-    const std::string path = fmt::format("{}: {}", section.path(at), key);
-    const bool text = row->type == "text" || row->type == file_type || !row->words.empty();
-    if (const std::vector<Dimension>& d = row->dimensions; !d.empty()) {
-        values.quantity(value, path, {d.front(), d.back()}, Bound::any);
-    } else if (row->type == "whole number") {
-        values.integer(value, path, Bound::any);
-    } else if (row->type == "number" || row->type == "fraction") {
-        values.number(value, path, Bound::any);
-    } else if ((text && value.kind != Value::Kind::string) ||
-               (row->type == "true or false" && value.kind != Value::Kind::boolean)) {
-        const char* the = row->type.starts_with("name of") ? "the " : "";
-        values.error(value.at, path,
-                     fmt::format("expected {}{}, found {}", the, row->type, value.describe()));
-    }
-}
-
-void check_axis_types(ValueReader& values, const Section& axis, const AxisBounds& bounds,
-                      const std::string& key) {
-    if (bounds.values) {
-        for (const Value& value : bounds.values->items) {
-            check_value_type(values, axis, "values", key, value);
-        }
-        return;
-    }
-    check_value_type(values, axis, "from", key, *bounds.from);
-    check_value_type(values, axis, "to", key, *bounds.to);
-}
-
-std::optional<std::string> help_for_unknown_key(const std::string& key) {
-    static const std::vector<std::string> known = [] {
-        std::vector<std::string> paths;
-        for (const SchemaRow& row : scenario_schema()) paths.push_back(row.path);
-        return paths;
-    }();
-    // What is below is somebody's own names.
-    constexpr std::string_view open_tables[] = {"override.", "cost.price."};
-    const std::string plain = without_indices(key);
-    const auto is_it = [&](const std::string& path) {
-        return path == plain ||
-               path.starts_with(plain + ".");  // a table takes { ... } as its value
-    };
-    const bool in_entry =
-        std::ranges::any_of(open_tables,
-                            [&](std::string_view table) { return key.starts_with(table); }) ||
-        std::ranges::any_of(open_kinds(), [&](const OpenKind& kind) {
-            return key.starts_with(fmt::format("{}.", kind.section));
-        });
-    if (in_entry || std::ranges::any_of(known, is_it)) return {};
-    const std::string near = did_you_mean(plain, known);
-    return near.empty() ? "'railyard list keys' prints them" : near;
-}
-
-std::string key_of_setting(std::string_view setting) {
-    return std::string(trimmed(setting.substr(0, setting.find('='))));
-}
-
-void check_setting(const std::string& setting, const std::string& what, Diagnostics& diagnostics) {
-    Document scratch;
-    scratch.name = what;
-    apply_setting(scratch, setting, diagnostics);
-    const std::string key = key_of_setting(setting);
-    const std::optional<std::string> help = help_for_unknown_key(key);
-    if (help && diagnostics.ok()) {
-        diagnostics.error(what + " with --set", {}, key, "no scenario has this key", *help);
-    }
-}
-
-void check_axis_is_free(Section& axis, const std::string& key,
-                        const std::vector<std::string>& settings) {
-    const auto set = std::ranges::find(settings, key, key_of_setting);
-    if (set == settings.end()) return;
-    axis.error("key",
-               fmt::format("--set {} has no effect: the axis sets the key at each point", *set),
-               "leave out --set, or give the axis this value alone");
-}
-
-namespace {
-
 class StudyReader {
   public:
     // Describes its keys into `schema` when that is given, of an empty document.
@@ -370,6 +286,86 @@ void StudyReader::add_sampled(const UnitPoints& points) {
 }
 
 }  // namespace
+
+void check_value_type(ValueReader& values, const Section& section, const char* at,
+                      const std::string& key, const Value& value) {
+    const SchemaRow* row = row_of_key(key);
+    if (row == nullptr) return;
+    const std::string path = fmt::format("{}: {}", section.path(at), key);
+    const bool text = row->type == "text" || row->type == file_type || !row->words.empty();
+    if (const std::vector<Dimension>& d = row->dimensions; !d.empty()) {
+        values.quantity(value, path, {d.front(), d.back()}, Bound::any);
+    } else if (row->type == "whole number") {
+        values.integer(value, path, Bound::any);
+    } else if (row->type == "number" || row->type == "fraction") {
+        values.number(value, path, Bound::any);
+    } else if ((text && value.kind != Value::Kind::string) ||
+               (row->type == "true or false" && value.kind != Value::Kind::boolean)) {
+        const char* the = row->type.starts_with("name of") ? "the " : "";
+        values.error(value.at, path,
+                     fmt::format("expected {}{}, found {}", the, row->type, value.describe()));
+    }
+}
+
+void check_axis_types(ValueReader& values, const Section& axis, const AxisBounds& bounds,
+                      const std::string& key) {
+    if (bounds.values) {
+        for (const Value& value : bounds.values->items) {
+            check_value_type(values, axis, "values", key, value);
+        }
+        return;
+    }
+    check_value_type(values, axis, "from", key, *bounds.from);
+    check_value_type(values, axis, "to", key, *bounds.to);
+}
+
+std::optional<std::string> help_for_unknown_key(const std::string& key) {
+    static const std::vector<std::string> known = [] {
+        std::vector<std::string> paths;
+        for (const SchemaRow& row : scenario_schema()) paths.push_back(row.path);
+        return paths;
+    }();
+    // What is below is somebody's own names.
+    constexpr std::string_view open_tables[] = {"override.", "cost.price."};
+    const std::string plain = without_indices(key);
+    const auto is_it = [&](const std::string& path) {
+        return path == plain ||
+               path.starts_with(plain + ".");  // a table takes { ... } as its value
+    };
+    const bool in_entry =
+        std::ranges::any_of(open_tables,
+                            [&](std::string_view table) { return key.starts_with(table); }) ||
+        std::ranges::any_of(open_kinds(), [&](const OpenKind& kind) {
+            return key.starts_with(fmt::format("{}.", kind.section));
+        });
+    if (in_entry || std::ranges::any_of(known, is_it)) return {};
+    const std::string near = did_you_mean(plain, known);
+    return near.empty() ? "'railyard list keys' prints them" : near;
+}
+
+std::string key_of_setting(std::string_view setting) {
+    return std::string(trimmed(setting.substr(0, setting.find('='))));
+}
+
+void check_setting(const std::string& setting, const std::string& what, Diagnostics& diagnostics) {
+    Document scratch;
+    scratch.name = what;
+    apply_setting(scratch, setting, diagnostics);
+    const std::string key = key_of_setting(setting);
+    const std::optional<std::string> help = help_for_unknown_key(key);
+    if (help && diagnostics.ok()) {
+        diagnostics.error(what + " with --set", {}, key, "no scenario has this key", *help);
+    }
+}
+
+void check_axis_is_free(Section& axis, const std::string& key,
+                        const std::vector<std::string>& settings) {
+    const auto set = std::ranges::find(settings, key, key_of_setting);
+    if (set == settings.end()) return;
+    axis.error("key",
+               fmt::format("--set {} has no effect: the axis sets the key at each point", *set),
+               "leave out --set, or give the axis this value alone");
+}
 
 std::vector<SchemaRow> study_schema() {
     std::vector<SchemaRow> rows;

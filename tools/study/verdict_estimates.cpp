@@ -121,48 +121,6 @@ DesignAtEnds at_ends_of(const TrialOptions& like, const JudgedDesign& design,
     return out;
 }
 
-}  // namespace
-
-double EstimateEnds::swing(double as_is) const {
-    return std::abs(high.value_or(as_is) - low.value_or(as_is));
-}
-
-bool EstimateEnds::turns(double as_is) const {
-    return (low_told && turned(as_is, low)) || (high_told && turned(as_is, high));
-}
-
-bool EstimateEnds::may_turn(double as_is) const {
-    return !turns(as_is) && (turned(as_is, low) || turned(as_is, high));
-}
-
-std::size_t VerdictEstimates::may_turn() const {
-    return static_cast<std::size_t>(std::ranges::count_if(
-        moving, [&](const EstimateEnds& ends) { return ends.may_turn(judged.difference); }));
-}
-
-std::vector<std::string> VerdictEstimates::turning() const {
-    std::vector<std::string> out;
-    for (const EstimateEnds& ends : moving) {
-        if (ends.turns(judged.difference)) out.push_back(ends.input.name());
-    }
-    return out;
-}
-
-std::vector<UncertainInput> uncertain_inputs(const Scenario& scenario, const std::string& metric) {
-    std::vector<UncertainInput> out;
-    for (const Estimate& estimate : scenario.estimates) out.emplace_back(estimate);
-    if (!cost_metric(metric) || !scenario.cost) return out;
-    // What renting would cost is in no cost of what is bought.
-    const CostPlan& plan = scenario.cost->plan;
-    for (std::size_t i = 0; i < plan.prices.size(); ++i) {
-        if (plan.rental == i) continue;
-        if (const auto input = price_input(plan.prices[i])) out.push_back(*input);
-    }
-    return out;
-}
-
-namespace {
-
 std::vector<UncertainInput> chosen(const std::vector<UncertainInput>& inputs,
                                    const std::vector<std::string>& names) {
     std::vector<UncertainInput> out;
@@ -205,7 +163,76 @@ VerdictEstimates between(const DesignAtEnds* a, const DesignAtEnds& b, const Jud
     return out;
 }
 
+// The effect of each of these, over so many replicas; none when the design itself is impossible.
+std::vector<EstimateEffect> effects_over(std::int64_t replicas, const TrialOptions& like,
+                                         const JudgedDesign& design, bool many_jobs,
+                                         const std::vector<Estimate>& estimates) {
+    std::vector<std::string> metrics = {"goodput", "steps", "wall_time"};
+    if (many_jobs) metrics = {"goodput", "utilisation"};
+    const std::vector<UncertainInput> inputs(estimates.begin(), estimates.end());
+    const auto trials = trials_at_ends(replicas, like, design, metrics, inputs);
+    const auto speed_of = [&](const Trial& trial) {
+        const double done = trial.summary(1).mean;
+        return many_jobs ? done : done / trial.summary(2).mean;
+    };
+    std::vector<EstimateEffect> effects;
+    if (!trials[0] || !trials[0]->possible()) return effects;
+    const Trial& as_is = *trials[0];
+    const double speed = speed_of(as_is);
+    const auto change =
+        [&](const std::optional<Trial>& trial) -> std::optional<EstimateEffect::Change> {
+        if (!trial->possible()) return std::nullopt;
+        return EstimateEffect::Change{trial->summary(0).mean - as_is.summary(0).mean,
+                                      speed > 0 ? speed_of(*trial) / speed - 1 : -1};
+    };
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        const std::optional<Trial>& low = trials[2 * i + 1];
+        const std::optional<Trial>& high = trials[2 * i + 2];
+        if (!low || !high) break;  // Ctrl-C
+        effects.push_back({estimates[i], change(low), change(high)});
+    }
+    return effects;
+}
+
 }  // namespace
+
+double EstimateEnds::swing(double as_is) const {
+    return std::abs(high.value_or(as_is) - low.value_or(as_is));
+}
+
+bool EstimateEnds::turns(double as_is) const {
+    return (low_told && turned(as_is, low)) || (high_told && turned(as_is, high));
+}
+
+bool EstimateEnds::may_turn(double as_is) const {
+    return !turns(as_is) && (turned(as_is, low) || turned(as_is, high));
+}
+
+std::size_t VerdictEstimates::may_turn() const {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        moving, [&](const EstimateEnds& ends) { return ends.may_turn(judged.difference); }));
+}
+
+std::vector<std::string> VerdictEstimates::turning() const {
+    std::vector<std::string> out;
+    for (const EstimateEnds& ends : moving) {
+        if (ends.turns(judged.difference)) out.push_back(ends.input.name());
+    }
+    return out;
+}
+
+std::vector<UncertainInput> uncertain_inputs(const Scenario& scenario, const std::string& metric) {
+    std::vector<UncertainInput> out;
+    for (const Estimate& estimate : scenario.estimates) out.emplace_back(estimate);
+    if (!cost_metric(metric) || !scenario.cost) return out;
+    // What renting would cost is in no cost of what is bought.
+    const CostPlan& plan = scenario.cost->plan;
+    for (std::size_t i = 0; i < plan.prices.size(); ++i) {
+        if (plan.rental == i) continue;
+        if (const auto input = price_input(plan.prices[i])) out.push_back(*input);
+    }
+    return out;
+}
 
 VerdictEstimates verdict_estimates(const TrialOptions& like, const JudgedDesign& first,
                                    const JudgedDesign& second, const Judgement& judged) {
@@ -243,41 +270,6 @@ VerdictEstimates answer_estimates(const TrialOptions& like, const JudgedDesign& 
 double EstimateEffect::swing() const {
     return std::abs(high.value_or(Change{}).goodput - low.value_or(Change{}).goodput);
 }
-
-namespace {
-
-// The effect of each of these, over so many replicas; none when the design itself is impossible.
-std::vector<EstimateEffect> effects_over(std::int64_t replicas, const TrialOptions& like,
-                                         const JudgedDesign& design, bool many_jobs,
-                                         const std::vector<Estimate>& estimates) {
-    std::vector<std::string> metrics = {"goodput", "steps", "wall_time"};
-    if (many_jobs) metrics = {"goodput", "utilisation"};
-    const std::vector<UncertainInput> inputs(estimates.begin(), estimates.end());
-    const auto trials = trials_at_ends(replicas, like, design, metrics, inputs);
-    const auto speed_of = [&](const Trial& trial) {
-        const double done = trial.summary(1).mean;
-        return many_jobs ? done : done / trial.summary(2).mean;
-    };
-    std::vector<EstimateEffect> effects;
-    if (!trials[0] || !trials[0]->possible()) return effects;
-    const Trial& as_is = *trials[0];
-    const double speed = speed_of(as_is);
-    const auto change =
-        [&](const std::optional<Trial>& trial) -> std::optional<EstimateEffect::Change> {
-        if (!trial->possible()) return std::nullopt;
-        return EstimateEffect::Change{trial->summary(0).mean - as_is.summary(0).mean,
-                                      speed > 0 ? speed_of(*trial) / speed - 1 : -1};
-    };
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-        const std::optional<Trial>& low = trials[2 * i + 1];
-        const std::optional<Trial>& high = trials[2 * i + 2];
-        if (!low || !high) break;  // Ctrl-C
-        effects.push_back({estimates[i], change(low), change(high)});
-    }
-    return effects;
-}
-
-}  // namespace
 
 // A few replicas tell who moves the answer and who moves it most; the others are for these.
 std::vector<EstimateEffect> rank_estimates(const TrialOptions& like, const JudgedDesign& design) {

@@ -193,53 +193,6 @@ void trace_world_events(PerfettoTrace& trace, PerfettoTrace::Track group,
     }
 }
 
-}  // namespace
-
-std::size_t trace_world(PerfettoTrace& trace, const Scenario& s, const ReplicaResult& result) {
-    const WorldHistory history(s, result);
-    const auto group =
-        trace.group(fmt::format("{} jobs, replica {}", history.jobs(), result.index));
-    trace_counts(trace, group, history);
-    trace_world_events(trace, group, result);
-    return trace_runs(trace, s, history.stints());
-}
-
-void trace_replica(PerfettoTrace& trace, const Scenario& s, const ReplicaResult& result,
-                   const ReplicaTrace& record) {
-    const auto job =
-        trace.group(fmt::format("job on {} nodes, replica {}", s.job.nodes, result.index));
-    trace_phases(trace, job, record);
-    trace_events(trace, job, result);
-    trace_stores(trace, s, result, record);
-    trace_nodes(trace, result, record);
-}
-
-void trace_step(PerfettoTrace& trace, const Scenario& s) {
-    const StepTime& step = s.job.step;
-    const auto group = trace.group(fmt::format("one step: {}", to_text(step.duration())));
-    SpanRow parts(trace, trace.track(group, "where the time goes"));
-    parts.add("compute", seconds(step.compute));
-    parts.add("exposed communication", seconds(step.exposed_communication));
-    parts.add("pipeline bubble", seconds(step.bubble));
-    parts.add("straggler wait", seconds(step.straggler_wait));
-    parts.add("waiting for silent faults", seconds(step.degraded));
-    parts.add("data wait", seconds(step.data_wait));
-    if (!step_is_modelled(s)) return;
-    Communicators groups = communicators(s, s.fidelity);
-    const CriticalPath path =
-        critical_path(s.model, s.plan, groups, s.parameter_bytes, s.optimizer_traffic);
-    constexpr const char* kinds[] = {"compute", "communication", "bubble", "straggler"};
-    SpanRow chain(trace, trace.track(group, "critical path, each kind of work together"));
-    for (const PathPart& part : path) {
-        chain.add(std::string(part.name), part.seconds,
-                  {{"kind", std::string(kinds[static_cast<std::size_t>(part.kind)])},
-                   {"times a step", part.count},
-                   {"seconds each", part.count > 0 ? part.seconds / part.count : 0}});
-    }
-}
-
-namespace {
-
 // A flow is named by its ends and lies on a track of its sender's.
 void trace_flows(PerfettoTrace& trace, PerfettoTrace::Track group, const NetworkWindow& window,
                  const WindowResult& r, const std::vector<TrafficSpec>& traffic) {
@@ -355,6 +308,49 @@ void trace_faults(PerfettoTrace& trace, PerfettoTrace::Track group, const Networ
 }
 
 }  // namespace
+
+std::size_t trace_world(PerfettoTrace& trace, const Scenario& s, const ReplicaResult& result) {
+    const WorldHistory history(s, result);
+    const auto group =
+        trace.group(fmt::format("{} jobs, replica {}", history.jobs(), result.index));
+    trace_counts(trace, group, history);
+    trace_world_events(trace, group, result);
+    return trace_runs(trace, s, history.stints());
+}
+
+void trace_replica(PerfettoTrace& trace, const Scenario& s, const ReplicaResult& result,
+                   const ReplicaTrace& record) {
+    const auto job =
+        trace.group(fmt::format("job on {} nodes, replica {}", s.job.nodes, result.index));
+    trace_phases(trace, job, record);
+    trace_events(trace, job, result);
+    trace_stores(trace, s, result, record);
+    trace_nodes(trace, result, record);
+}
+
+void trace_step(PerfettoTrace& trace, const Scenario& s) {
+    const StepTime& step = s.job.step;
+    const auto group = trace.group(fmt::format("one step: {}", to_text(step.duration())));
+    SpanRow parts(trace, trace.track(group, "where the time goes"));
+    parts.add("compute", seconds(step.compute));
+    parts.add("exposed communication", seconds(step.exposed_communication));
+    parts.add("pipeline bubble", seconds(step.bubble));
+    parts.add("straggler wait", seconds(step.straggler_wait));
+    parts.add("waiting for silent faults", seconds(step.degraded));
+    parts.add("data wait", seconds(step.data_wait));
+    if (!step_is_modelled(s)) return;
+    Communicators groups = communicators(s, s.fidelity);
+    const CriticalPath path =
+        critical_path(s.model, s.plan, groups, s.parameter_bytes, s.optimizer_traffic);
+    constexpr const char* kinds[] = {"compute", "communication", "bubble", "straggler"};
+    SpanRow chain(trace, trace.track(group, "critical path, each kind of work together"));
+    for (const PathPart& part : path) {
+        chain.add(std::string(part.name), part.seconds,
+                  {{"kind", std::string(kinds[static_cast<std::size_t>(part.kind)])},
+                   {"times a step", part.count},
+                   {"seconds each", part.count > 0 ? part.seconds / part.count : 0}});
+    }
+}
 
 std::size_t trace_window(PerfettoTrace& trace, const Scenario& s, const NetworkWindow& window,
                          const WindowResult& r, const WindowRecord& record) {
