@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "tools/cli/cmd.h"
 #include "tools/cli/compare_tables.h"
 #include "tools/cli/cost_report.h"

@@ -206,9 +206,8 @@ int cmd_cost(const std::vector<std::string>& arguments) {
         if (!each) return exit_stuck;
         costed.push_back(std::move(*each));
     }
-    std::vector<std::pair<std::string, const Scenario*>> designs;
-    for (const Costed& each : costed) designs.emplace_back(each.name, &each.scenario);
-    warn_of_prices_missing(designs);
+    warn_of_prices_missing(
+        mapped(costed, [](const Costed& each) { return std::pair(each.name, &each.scenario); }));
     std::optional<Estimated> estimates;
     if (!values.count("no-estimates")) estimates = try_estimates(study.trials, costed);
     if (study.json) {

@@ -255,12 +255,9 @@ int cmd_perf(const std::vector<std::string>& arguments) {
     const CollectiveTest test(s, args.question);
     const Communicator& c = test.communicator(args.sizes.back());
     const bool flow = s.fidelity != Fidelity::analytic;
-    std::vector<CollectiveTime> rows;
+    const auto rows = mapped(args.sizes, [&](std::int64_t size) { return test.time(size); });
     double bus_sum = 0;
-    for (const std::int64_t size : args.sizes) {
-        rows.push_back(test.time(size));
-        bus_sum += rows.back().busbw;
-    }
+    for (const CollectiveTime& row : rows) bus_sum += row.busbw;
     const double bus_mean = bus_sum / static_cast<double>(rows.size());
     const Prediction prediction = perf_prediction(s, args, changes, test, rows);
     if (args.json) {

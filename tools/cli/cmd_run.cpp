@@ -74,7 +74,11 @@ struct RunArguments : StudyArguments {
     std::int64_t logged_replicas = 0;
 };
 
-void add_run_options(CommandLine& line) {
+RunArguments parse_run(const std::vector<std::string>& arguments) {
+    CommandLine line(
+        "railyard run SCENARIO.toml [options]",
+        "Simulates the scenario and prints goodput, the ledger of where the rest of the GPU\n"
+        "time went, interruptions, recovery, and the estimates that the answer hangs on.");
     line.positional("scenario", 1);
     add_study_options(line);
     line.add()("db", a_text(), "Write runs, metrics, ledger and events to this SQLite file");
@@ -83,14 +87,6 @@ void add_run_options(CommandLine& line) {
         "jobs-out", a_text(),
         "Write what became of each job of the first replica, of many jobs, to this CSV file");
     line.add()("no-estimates", "Leave out what the answer hangs on (which takes more replicas)");
-}
-
-RunArguments parse_run(const std::vector<std::string>& arguments) {
-    CommandLine line(
-        "railyard run SCENARIO.toml [options]",
-        "Simulates the scenario and prints goodput, the ledger of where the rest of the GPU\n"
-        "time went, interruptions, recovery, and the estimates that the answer hangs on.");
-    add_run_options(line);
     const auto values = line.parse(arguments);
     RunArguments out;
     out.quiet_estimates = values.count("no-estimates") > 0;

@@ -13,6 +13,7 @@
 #include "tools/cli/verdict_table.h"
 #include "tools/language/settings_diff.h"
 #include "tools/program/json_text.h"
+#include "tools/program/lists.h"
 
 namespace railyard {
 
@@ -88,15 +89,15 @@ void print_arms(const Comparison& c) {
     fmt::print("{}", table.text());
 }
 
+std::vector<DifferingKey> differences_of(const Comparison& c) {
+    return differing_keys(mapped(c.arms, [](const ComparedArm& arm) { return &arm.document; }));
+}
+
 void print_differences(const Comparison& c) {
-    std::vector<const Document*> documents;
     std::vector<Column> columns = {{"what differs", left}};
-    for (const ComparedArm& arm : c.arms) {
-        documents.push_back(&arm.document);
-        columns.push_back({arm.name, left});
-    }
+    for (const ComparedArm& arm : c.arms) columns.push_back({arm.name, left});
     Table table(std::move(columns));
-    const std::vector<DifferingKey> keys = differing_keys(documents);
+    const std::vector<DifferingKey> keys = differences_of(c);
     for (const DifferingKey& key : keys) {
         std::vector<std::string> row = {key.path};
         for (const std::string& value : key.values)
@@ -162,8 +163,7 @@ void print_ledger(const Comparison& c) {
     ArmTable table(c, "ledger");
     for (std::size_t i = 0; i < category_count; ++i) {
         const auto category = static_cast<Category>(i);
-        std::vector<double> shares;
-        for (const ComparedArm& arm : c.arms) shares.push_back(arm.sums.ledger[i]);
+        const auto shares = mapped(c.arms, [&](const auto& arm) { return arm.sums.ledger[i]; });
         if (std::ranges::all_of(shares, [](double s) { return s == 0; })) continue;
         const MetricComparison pair{"goodput", Better::lower, 0, 1,
                                     compare_category(c.arms[0], c.arms[1], category)};
@@ -434,19 +434,10 @@ void print_comparison(const Comparison& c) {
 }
 
 std::string comparison_json(const Comparison& c, const std::string& version) {
-    Json arms = Json::array();
-    std::vector<const Document*> documents;
-    for (const ComparedArm& arm : c.arms) {
-        arms.push_back(arm_json(arm));
-        documents.push_back(&arm.document);
-    }
-    Json differs = Json::array();
-    for (const DifferingKey& key : differing_keys(documents)) {
-        Json values = Json::array();
-        for (const std::string& value : key.values)
-            values.push_back(value.empty() ? Json() : Json(value));
-        differs.push_back({{"key", key.path}, {"values", values}});
-    }
+    const Json differs = json_array(differences_of(c), [](const DifferingKey& key) -> Json {
+        const auto value = [](const std::string& v) { return v.empty() ? Json() : Json(v); };
+        return {{"key", key.path}, {"values", json_array(key.values, value)}};
+    });
     Json pairs = json_array(c.metrics, [&](const MetricComparison& m) { return pair_json(c, m); });
     Json ledger = Json::array();
     for (std::size_t i = 0; i < category_count; ++i) {
@@ -465,7 +456,7 @@ std::string comparison_json(const Comparison& c, const std::string& version) {
     Json out = {{"version", version},
                 {"seed", c.arms[0].scenario.seed},
                 {"replicas", c.arms[0].sums.replicas},
-                {"arms", arms},
+                {"arms", json_array(c.arms, arm_json)},
                 {"differs", differs},
                 {"metric", c.decided_by.metric},
                 {"better", better_name(c.decided_by.better)},

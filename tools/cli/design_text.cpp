@@ -519,16 +519,15 @@ Json decision_json(const DesignQuestion& q, const DesignSearch& search, const De
         turning.push_back({{"input", t.input}, {"low", t.low}, {"high", t.high}});
         if (t.breakeven) turning.back()["breakeven"] = *t.breakeven;
     }
-    Json worth = Json::array();
     Json cheaper = nullptr;
     if (search.cheaper) {
         const SearchedDesign& d = search.designs[*search.cheaper];
         const double less = search.designs[search.best[0]].spent[0] - d.spent[0];
         cheaper = {{"design", d.label}, {"less_usd", less}};
     }
-    for (const InputWorth& w : answer.worth) {
-        worth.push_back({{"input", w.input}, {"worth", w.worth}, {"quote", is_price(w.input)}});
-    }
+    const Json worth = json_array(answer.worth, [](const InputWorth& w) -> Json {
+        return {{"input", w.input}, {"worth", w.worth}, {"quote", is_price(w.input)}};
+    });
     Json impossible = Json::array();
     for (const auto& [reason, which] : Teller{q, search, answer}.impossible_designs()) {
         impossible.push_back({{"reason", reason}, {"designs", which}});

@@ -6,7 +6,6 @@
 
 #include "tools/import/importers.h"
 #include "tools/import/json_tree.h"
-#include "tools/import/text_file.h"
 #include "tools/import/trace_part.h"
 
 namespace railyard {

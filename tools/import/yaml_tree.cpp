@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <yaml.h>
 
-#include "tools/import/text_file.h"
-
 namespace railyard {
 
 namespace {

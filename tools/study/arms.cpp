@@ -154,8 +154,7 @@ bool differ_in_money_alone(const std::vector<ComparedArm>& arms) {
 
 std::vector<Arm> arms_of(const std::vector<std::string>& varied,
                          const std::vector<std::string>& named) {
-    std::vector<Arm> arms;
-    for (const std::string& text : named) arms.push_back(named_arm(text));
+    std::vector<Arm> arms = mapped(named, named_arm);
     if (arms.empty() && !varied.empty()) arms.emplace_back();
     for (const std::string& text : varied) {
         const std::size_t equals = text.find('=');

@@ -26,9 +26,8 @@ BestPlans find_best_plans(const Scenario& s, const std::string& path,
     const PlanTask task = plan_task(s);
     Communicators ideal = communicators(s, Fidelity::analytic);
     out.ideal = search_plans(task, ideal);
-    std::vector<RankedPlan> best(
-        out.ideal.best.begin(),
-        out.ideal.best.begin() + static_cast<std::ptrdiff_t>(std::min(top, out.ideal.best.size())));
+    std::vector<RankedPlan> best = out.ideal.best;
+    if (best.size() > top) best.resize(top);
     if (s.fidelity != Fidelity::analytic) {
         Communicators network = communicators(s, s.fidelity, {}, false, usual_draw(s));
         out.network = search_on_network(task, out.ideal, network, top, splits_max);

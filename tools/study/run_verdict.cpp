@@ -6,17 +6,19 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "tools/program/lists.h"
+
 namespace railyard {
 
 namespace {
 
 std::vector<WorkBasis> work_of_points(std::int64_t run, Database& db) {
-    std::vector<WorkBasis> out;
-    db.query(
-        "SELECT DISTINCT p.work FROM run_points rp JOIN points p ON p.point = rp.point JOIN "
-        "point_metrics g ON g.point = rp.point AND g.name = 'goodput' WHERE rp.run = ?",
-        [&](const Row& row) { out.push_back(read_work(row.text(0))); }, run);
-    return out;
+    return mapped(
+        db.texts(
+            "SELECT DISTINCT p.work FROM run_points rp JOIN points p ON p.point = rp.point "
+            "JOIN point_metrics g ON g.point = rp.point AND g.name = 'goodput' WHERE rp.run = ?",
+            run),
+        read_work);
 }
 
 std::optional<RunVerdict> verdict_of(std::int64_t run, const DecidingMetric& by, ResultsDb& db,

@@ -7,6 +7,7 @@
 
 #include "sim/fingerprint.h"
 #include "sim/parallel.h"
+#include "tools/program/lists.h"
 #include "tools/program/program.h"
 
 namespace railyard {
@@ -149,9 +150,8 @@ std::vector<std::vector<double>> means_with(const TrialOptions& options,
 }
 
 DrawRange range_of_steps(const Scenario& s) {
-    std::vector<double> steps;
-    for (const NetworkDraw& draw : s.draws) steps.push_back(seconds(draw.step.duration()));
-    return range_of_draws(steps);
+    return range_of_draws(
+        mapped(s.draws, [](const NetworkDraw& draw) { return seconds(draw.step.duration()); }));
 }
 
 bool takes_first_step(const Scenario& scenario) {
