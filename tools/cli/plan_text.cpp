@@ -8,6 +8,7 @@
 #include "tools/cli/prediction_text.h"
 #include "tools/cli/run_text.h"
 #include "tools/cli/terminal.h"
+#include "tools/program/program.h"
 
 namespace railyard {
 

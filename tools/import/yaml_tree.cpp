@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <yaml.h>
 
+#include "sim/text.h"
+
 namespace railyard {
 
 namespace {

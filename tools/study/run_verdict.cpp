@@ -6,19 +6,17 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "tools/program/lists.h"
-
 namespace railyard {
 
 namespace {
 
 std::vector<WorkBasis> work_of_points(std::int64_t run, Database& db) {
-    return mapped(
-        db.texts(
-            "SELECT DISTINCT p.work FROM run_points rp JOIN points p ON p.point = rp.point "
-            "JOIN point_metrics g ON g.point = rp.point AND g.name = 'goodput' WHERE rp.run = ?",
-            run),
-        read_work);
+    std::vector<WorkBasis> out;  // read as the rows come: a text that is none is a damaged database
+    db.query(
+        "SELECT DISTINCT p.work FROM run_points rp JOIN points p ON p.point = rp.point "
+        "JOIN point_metrics g ON g.point = rp.point AND g.name = 'goodput' WHERE rp.run = ?",
+        [&](const Row& row) { out.push_back(read_work(row.text(0))); }, run);
+    return out;
 }
 
 std::optional<RunVerdict> verdict_of(std::int64_t run, const DecidingMetric& by, ResultsDb& db,
