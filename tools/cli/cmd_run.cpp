@@ -28,7 +28,7 @@ std::string json_text(const Scenario& s, const CampaignResult& r, const Predicti
     Json limits = json_array(r.limits, &LimitReached::what);
     Json ledger = Json::object();
     for (std::size_t i = 0; i < r.ledger.size(); ++i) {
-        if (!s.world && i >= job_category_count) break;  // of many jobs
+        if (!s.world && i >= job_category_count) break;  // only many jobs have these
         ledger[std::string(category_name(static_cast<Category>(i)))] = r.ledger[i];
     }
     Json energy = Json::object();

@@ -409,12 +409,12 @@ void print_comparison(const Comparison& c) {
     static constexpr std::array headline = {
         "goodput", "ettr", "mfu", "mfu_step", "tokens", "tokens_per_day", "steps", "wall_time",
         "step_time", "interruptions", "recovery_per_interruption", "checkpoint_stall_time",
-        // of many jobs
+        // Clusters of many jobs have these.
         "utilisation", "occupancy", "jobs_completed", "wait_mean", "wait_p95", "jct_mean",
         "jct_p95", "bounded_slowdown_mean", "preemptions"};
     print_metrics(c, ArmTable(c, ""), [&](const MetricSummary& m) {
         return (m.name == c.decided_by.metric && !unit_of(m.name).starts_with("USD")) ||
-               std::ranges::find(headline, m.name) != headline.end();
+               contains(headline, m.name);
     });
     print_ledger(c);
     const std::string middle = middle_of_money(c.arms[0].scenario.replicas);

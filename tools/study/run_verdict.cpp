@@ -6,6 +6,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "tools/program/lists.h"
+
 namespace railyard {
 
 namespace {
@@ -72,7 +74,7 @@ std::optional<DecidingMetric> usual_metric(std::int64_t run, Database& db) {
 DecidingMetric named_metric(std::int64_t run, const std::string& metric, Database& db) {
     const std::vector<std::string> names =
         db.texts("SELECT DISTINCT name FROM metric_means WHERE run = ? ORDER BY name", run);
-    if (std::ranges::find(names, metric) == names.end()) {
+    if (!contains(names, metric)) {
         throw ScenarioError(fmt::format("--metric: no point has a metric '{}'", metric),
                             did_you_mean(metric, names));
     }

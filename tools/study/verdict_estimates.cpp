@@ -6,6 +6,8 @@
 #include <cmath>
 #include <map>
 
+#include "tools/program/lists.h"
+
 namespace railyard {
 
 namespace {
@@ -125,7 +127,7 @@ std::vector<UncertainInput> chosen(const std::vector<UncertainInput>& inputs,
                                    const std::vector<std::string>& names) {
     std::vector<UncertainInput> out;
     for (const UncertainInput& input : inputs) {
-        if (std::ranges::find(names, input.name()) != names.end()) out.push_back(input);
+        if (contains(names, input.name())) out.push_back(input);
     }
     return out;
 }
@@ -136,8 +138,9 @@ VerdictEstimates between(const DesignAtEnds* a, const DesignAtEnds& b, const Jud
     out.judged = judged;
     out.interrupted = b.interrupted || (a && a->interrupted);
     std::vector<UncertainInput> inputs = a ? a->inputs : std::vector<UncertainInput>();
+    const std::vector<std::string> read_by_a = mapped(inputs, &UncertainInput::name);
     for (const UncertainInput& input : b.inputs) {
-        if (!a || chosen(a->inputs, {input.name()}).empty()) inputs.push_back(input);
+        if (!contains(read_by_a, input.name())) inputs.push_back(input);
     }
     out.read = inputs.size();
     out.default_ranges =
