@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "sim/comparison.h"
-#include "tools/study/sensitivity.h"
 #include "tools/study/trials.h"
+#include "tools/study/uncertain_input.h"
 
 namespace railyard {
 

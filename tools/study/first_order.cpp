@@ -1,4 +1,4 @@
-#include "sim/first_order.h"
+#include "tools/study/first_order.h"
 
 #include <Eigen/QR>
 #include <algorithm>
