@@ -1,6 +1,7 @@
 // What a job does about a failure, beside what it runs and saves.
 
 #include "models/campaign/sections.h"
+#include "models/training/plan_check.h"
 
 namespace railyard {
 
@@ -24,11 +25,8 @@ void read_smaller_jobs(Section& recovery, std::int64_t replicas_min, Scenario& s
             const bool fits =
                 memory_bytes_per_gpu(s.model, smaller, s.parameter_bytes, s.node.gpu) <=
                 real(s.node.gpu.usable_memory.count());
-            const bool splits = data % plan.expert == 0 && data * plan.context % plan.shards() == 0;
             const bool whole_nodes = smaller.gpus() % s.job.gpus_per_node == 0;
-            if (!whole_nodes || !fits || (!splits && (plan.expert > 1 || plan.shard_ranks > 0))) {
-                continue;
-            }
+            if (!whole_nodes || !fits || !plan_problems(s.model, smaller).empty()) continue;
             SmallerJob& size = s.job.smaller.emplace_back();
             size.nodes = smaller.gpus() / s.job.gpus_per_node;
             size.replicas = data;

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "models/campaign/campaign.h"
 #include "tests/models/gpu_audit.h"
 #include "tests/models/small_world.h"
 
@@ -170,4 +171,32 @@ TEST_CASE("every job's work is done once, however its size changes") {
             CHECK(done < 1001 * replicas);
         }
     }
+}
+
+TEST_CASE("a job with experts shrinks to whole groups of ranks that share them out") {
+    const Scenario s = load_scenario(R"(
+[cluster]
+node = "dgx_h100"
+nodes = 8
+[job]
+model = "qwen3_30b_a3b"
+[job.parallel]
+data = 64
+expert = 16
+global_batch = 512
+sequence_length = 4096
+zero = 1
+recompute = "full"
+[job.checkpoint]
+mode = "sync"
+interval = "30 min"
+[job.recovery]
+policy = "shrink"
+[run]
+duration = "1 day"
+)",
+                                     "shrink");
+    std::vector<std::int64_t> sizes;
+    for (const SmallerJob& smaller : s.job.smaller) sizes.push_back(smaller.replicas);
+    CHECK(sizes == std::vector<std::int64_t>{48, 32});  // 40 and 56 leave a group of 8 ranks
 }
