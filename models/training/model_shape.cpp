@@ -327,16 +327,21 @@ double forward_flops_per_token(const TransformerModel& m, std::int64_t sequence_
     const LayerCounts layers = count_layers(m);
     const double attends = layers.with(Mixer::attention);
     const double active = layer.shared + real(m.topk) * (m.glu ? 3 : 2) * h * real(m.expert_ffn);
-    const double attention =
-        2 * attended_tokens(m, sequence_length) * (m.query_width() + m.value_width());
+    const double matrices = h * (m.state.inputs() + m.state.width());
+    return 2 * (attends * layer.attention + layers.with(FeedForward::dense) * layer.ffn +
+                layers.with(FeedForward::experts) * active + layers.with(Mixer::state) * matrices +
+                h * real(m.vocab)) +
+           mixing_flops_per_token(m, sequence_length);
+}
+
+double mixing_flops_per_token(const TransformerModel& m, std::int64_t sequence_length) {
+    const LayerCounts layers = count_layers(m);
     const StateMixer& state = m.state;
     // Megatron's counts of a state's update, as remembered of its source.
     const double update = (state.delta_rule ? 8 : 7) * state.width() * real(state.size);
-    const double matrices = h * (state.inputs() + state.width());
-    return 2 * (attends * layer.attention + layers.with(FeedForward::dense) * layer.ffn +
-                layers.with(FeedForward::experts) * active) +
-           layers.with(Mixer::state) * (2 * matrices + update) + attends * attention +
-           2 * h * real(m.vocab);
+    return layers.with(Mixer::state) * update + layers.with(Mixer::attention) * 2 *
+                                                    attended_tokens(m, sequence_length) *
+                                                    (m.query_width() + m.value_width());
 }
 
 TransformerModel vision_layers(const VisionEncoder& v) {

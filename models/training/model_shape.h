@@ -163,6 +163,8 @@ TransformerModel vision_layers(const VisionEncoder& encoder);
 // FLOPs of one token's forward pass in the decoder, attention over the whole sequence counted (Megatron's
 // convention; half of it is masked).
 double forward_flops_per_token(const TransformerModel& model, std::int64_t sequence_length);
+// The FLOPs among these that no weight has a part in: scores of attention and updates of states.
+double mixing_flops_per_token(const TransformerModel& model, std::int64_t sequence_length);
 // The mean number of tokens that one looks at, over layers with attention, the masked half counted as above.
 double attended_tokens(const TransformerModel& model, std::int64_t sequence_length);
 

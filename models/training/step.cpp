@@ -451,8 +451,10 @@ CriticalPath critical_path(const TransformerModel& m, const ParallelPlan& p, Com
 
 double model_flops(const TransformerModel& m, const ParallelPlan& p) {
     const VisionFlops image = vision_flops(m.vision, m.hidden);
-    return 3 * forward_flops_per_token(m, p.sequence_length) *
-               real(p.global_batch * p.sequence_length) +
+    const double forward = forward_flops_per_token(m, p.sequence_length);
+    const double frozen =
+        p.adapter_rank > 0 ? forward - mixing_flops_per_token(m, p.sequence_length) : 0;
+    return (3 * forward - frozen) * real(p.global_batch * p.sequence_length) +
            real(p.global_batch) * p.images *
                ((p.vision_frozen() ? 1 : 3) * image.layers +
                 (p.adapter_rank > 0 ? 1 : 3) * image.projector);

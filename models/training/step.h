@@ -97,7 +97,8 @@ StepOutline step_outline(const TransformerModel& model, const ParallelPlan& plan
                          Communicators& groups, const ParameterBytes& bytes,
                          double optimizer_traffic);
 
-// Forward, and twice that backward; of a frozen vision encoder forward alone.
+// Forward, and twice that backward; once that of weights that adapters leave frozen, whose gradients nobody
+// asks for; of a frozen vision encoder forward alone.
 double model_flops(const TransformerModel& model, const ParallelPlan& plan);
 
 // The same, summed by kind. A sum longer than step_part_max, or not a number because a rate in the

@@ -70,6 +70,23 @@ TEST_CASE_FIXTURE(Fixture, "model FLOPs per iteration are Megatron's formula") {
     }
 }
 
+TEST_CASE_FIXTURE(Fixture,
+                  "adapters leave frozen weights one backward product, and attention both") {
+    const TransformerModel m = model("gpt3_175b");
+    ParallelPlan p;
+    p.sequence_length = 2048;
+    p.global_batch = 3;
+    const double whole = model_flops(m, p);
+    p.adapter_rank = 16;
+    // Both passes over scores and weighted sums stay; a pass over a frozen matrix is 2 h n a token, n outputs.
+    const double attention = 96 * 4.0 * 2048 * 12288;
+    const double matrices = 2 * (96 * 12 * 12288.0 * 12288 + 12288.0 * real(m.vocab));
+    CHECK(mixing_flops_per_token(m, 2048) == doctest::Approx(attention).epsilon(1e-9));
+    CHECK(whole == doctest::Approx(3 * 2048 * 3 * (matrices + attention)).epsilon(1e-9));
+    CHECK(model_flops(m, p) ==
+          doctest::Approx(3 * 2048 * (2 * matrices + 3 * attention)).epsilon(1e-9));
+}
+
 TEST_CASE_FIXTURE(
     Fixture, "the pipeline bubble is (p - 1) / (v m) of the ideal, in every row of the table") {
     int rows = 0;
