@@ -48,20 +48,22 @@ double element_bytes(Precision precision) {
     }
 }
 
-double cast_bytes(Precision precision) {
-    const double both = 2 * element_bytes(precision);  // as it is, and transposed
+double cast_bytes(Precision precision, bool transposed) {
+    const double ways = transposed ? 2 : 1;
+    const double copies = ways * element_bytes(precision);
     switch (precision) {
         case Precision::bf16:
             return 0;
         case Precision::fp8:
         case Precision::mxfp8:
-            return 2 + both;
+            return 2 + copies;
         case Precision::fp8_current:
-            return 2 + 2 + both;  // read once for the scale
+            return 2 + 2 + copies;  // read once for the scale
         case Precision::fp8_rowwise:
-            return 2 * (2 + 2) + both;  // rows and columns apart, each read for its scales
+            return ways * (2 + 2) + copies;  // rows and columns apart, each read for its scales
         case Precision::nvfp4:
-            return 2 + 2 + 2 + 2 + both;  // turned by a Hadamard transform; then read for the scale
+            // Read for the scale; the transposed copy is turned by a Hadamard transform before.
+            return 2 + 2 + (transposed ? 2 + 2 : 0) + copies;
     }
     return 0;
 }

@@ -154,9 +154,9 @@ struct Gemm {
 };
 
 // What one element of a matrix takes in memory, and what it costs to bring it there from bf16: bytes read and
-// written for an input that is used as it is and transposed.
+// written for an input that is used as it is and, where the weights have gradients, transposed for them.
 double element_bytes(Precision precision);
-double cast_bytes(Precision precision);
+double cast_bytes(Precision precision, bool transposed);
 
 // On one GPU, in seconds, with the gap to the next kernel:
 //

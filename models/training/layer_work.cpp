@@ -430,7 +430,7 @@ LayerWork layer_work(const TransformerModel& m, const ParallelPlan& p, Communica
     // Scales and casts are kernels of their own, two for each product.
     if (p.precision != Precision::bf16) sum.kernels += 2 * (experts ? 2 + 4 * share : 4 * share);
     double elementwise = activation_element_bytes * p.rank_tokens() * sum.moved;
-    elementwise += cast_bytes(p.precision) * sum.linear.inputs();
+    elementwise += cast_bytes(p.precision, p.adapter_rank == 0) * sum.linear.inputs();
     out.forward.elementwise =
         memory_seconds(gpu, elementwise) + sum.kernels * seconds(gpu.kernel_gap);
     const double accumulation = accumulation_seconds(m, p, gpu, kind);

@@ -195,9 +195,14 @@ TEST_CASE_FIXTURE(Stack, "narrower products are faster, and their scales cost wh
           time(Precision::mxfp8, "matrix multiplications"));
     CHECK(time(Precision::mxfp8, "matrix multiplications") <
           time(Precision::bf16, "matrix multiplications"));
-    CHECK(cast_bytes(Precision::fp8) == 4);
-    CHECK(cast_bytes(Precision::fp8_current) == 6);
-    CHECK(cast_bytes(Precision::fp8_rowwise) == 10);
+    CHECK(cast_bytes(Precision::fp8, true) == 4);
+    CHECK(cast_bytes(Precision::fp8_current, true) == 6);
+    CHECK(cast_bytes(Precision::fp8_rowwise, true) == 10);
+    // Where weights are frozen no product asks for transposed tokens.
+    CHECK(cast_bytes(Precision::fp8, false) == 3);
+    CHECK(cast_bytes(Precision::fp8_current, false) == 5);
+    CHECK(cast_bytes(Precision::fp8_rowwise, false) == 5);
+    CHECK(cast_bytes(Precision::nvfp4, false) == 4.5625);
     CHECK(time(Precision::fp8_current, "elementwise kernels") >
           time(Precision::fp8, "elementwise kernels"));
     CHECK(node("dgx_h100").gpu.achievable(Precision::nvfp4).per_second == 0);
