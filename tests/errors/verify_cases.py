@@ -415,6 +415,7 @@ def case_verify_training_runs_as_people_write_them(program, folder):
     grace = {"gpu": "GB200", "gpus_per_node": 4, "nvlink_domain": 72, "notes": "mbridge_26.02", "nic_gbit_per_gpu": 400}
     eight = {"precision": "fp8", "notes": "torchtitan_2025"}
     latent = {**MIXTURE, "model": "DeepSeek-V3", "layers": 61, "head_dim": 192, "experts": 256, "top_k": 8, "moe_ffn": 2048, "ep": 64, "gpus": 256}
+    flops = {"metric": "TFLOPS/GPU", "unit": "TFLOP/s", "recompute": "full", "microbatch": 4}
     mla = "MLA (q_lora 1536; kv_lora 512; qk 128+64; v 128)"
     for one, other in (
             ({**titan, "microbatch": 32}, {**titan, "microbatch": 8}),  # of 8 replicas, in 4 parts
@@ -479,6 +480,22 @@ def case_verify_training_runs_as_people_write_them(program, folder):
             ({**latent, "notes": f"{mla}; without MTP"}, {**latent, "case": "run_woMTP", "notes": mla}),
             ({"notes": "Megatron-Bridge 0.3"}, {"notes": "NeMo Framework 26.02"}),
             ({"notes": "dgxc_v25.11"}, {"notes": "nemo_25.09"}),
+            ({"seq": "8k", "hidden": "4096.0", "gated_mlp": "SwiGLU", "nic_gbit_per_gpu": "400 Gbps", "global_batch": "~256"}, {}),
+            ({"nic_gbit_per_gpu": "", "notes": "4x HDR 200G"}, {"nic_gbit_per_gpu": 100}),
+            ({"nic_gbit_per_gpu": "", "notes": "800 Gb/s RoCE per node"}, {"nic_gbit_per_gpu": 100}),
+            ({"nic_gbit_per_gpu": "", "notes": "InfiniBand, 100 Gbit/s per GPU"}, {"nic_gbit_per_gpu": 100}),
+            ({"sharding": "dp_replicate=8, dp_shard=8"}, {"sharding": "fsdp over 8"}),
+            ({"sharding": "HSDP (8x8)"}, {"sharding": "fsdp over 8"}),
+            ({"sharding": "FSDP2 (reshard_after_forward=False)"}, {"sharding": "zero2"}),
+            ({"overlap": "userbuffers, dp", "tp": 2}, {"overlap": "tp dp", "tp": 2}),
+            ({"metric": "elapsed time per iteration (ms)", "unit": "ms"}, {"metric": "step_time", "unit": "ms"}),
+            ({"metric": "tps/GPU", "unit": "tokens/s/gpu"}, {"metric": "TGS", "unit": "tokens/s/gpu"}),
+            ({"notes": "LoRA not used"}, {}),
+            ({"notes": "PEFT, adapters r=8"}, {"sharding": "zero1; LoRA rank 8"}),
+            # A forward pass more is in what these stacks print, unless it is said to be the model's.
+            ({**flops, "notes": "GPT-NeoX", "value": 160}, {**flops, "notes": "GPT-NeoX", "metric": "model TFLOP/s", "value": 120}),
+            ({**flops, "value": 160, "notes": "8ND"}, {**flops, "value": 120}),
+            ({**flops, "value": 120, "notes": "MFU 38 %, HFU 50 %"}, {**flops, "value": 120}),
             ({"notes": "DeepSpeed"}, {"notes": "DeepSpeed with flash attention"})):  # on an H100
         rows, stderr = trainings(program, folder, one, other)
         check(len(rows) == 2 and rows[0]["error"] == rows[1]["error"], f"{one}\n{other}: {rows} {stderr}")
@@ -526,6 +543,8 @@ def case_verify_training_runs_that_can_not_be_said(program, folder):
                       ({"notes": "hybrid Mamba"}, "notes: no column says what states these layers have"),
                       ({**MIXTURE, "notes": "MoE in every layer but the last"}, "notes: a mixture in each so many-th layer"),
                       ({"notes": "3 of 5 layers sliding window 1024"}, "notes: one layer of so many that sees all"),
+                      ({"model": "Jamba 1.5"}, "model: no column says what states its layers have"),
+                      ({"gpu": "MI250X", "gpus_per_node": 4}, "gpu: a card of two dies"),
                       ({"notes": "QLoRA"}, "notes: weights of four bits"),
                       ({"recompute": "by moonlight"}, "recompute: nothing here reads 'by moonlight'"),
                       ({"notes": "chunked attention in 3 of 4 layers"}, "notes: chunks of so many tokens"),
@@ -545,6 +564,9 @@ def case_verify_training_runs_that_can_not_be_said(program, folder):
     check(len(rows) == 1 and "case: TP x PP x CP x DP is another number than gpus" in stderr, f"{rows} {stderr}")
     rows, stderr = trainings(program, folder, {"microbatch": 4, "global_batch": 1538}, {"microbatch": 4, "global_batch": 1536})
     check(len(rows) == 2 and rows[0]["error"] == rows[1]["error"] and "whole microbatches" in stderr, f"{rows} {stderr}")
+    rows, stderr = trainings(program, folder, {"model": "Qwen2.5-VL 7B"})
+    check(len(rows) == 1 and "model: its images and their encoder are no columns" in stderr, f"{rows} {stderr}")
+    check("job.parallel.tensor=1" in rows[0]["settings"] and "model.run.layers=32" in rows[0]["settings"], f"{rows}")
     rows, stderr = trainings(program, folder, {"sharding": "ZeRO-Offload"})
     check(len(rows) == 1 and "sharding: states in the host's memory are not modelled" in stderr, f"{rows} {stderr}")
     _, stderr = trainings(program, folder, {"precision": "fp8 by moonlight"})

@@ -262,6 +262,7 @@ std::string verified_json(const std::vector<VerifiedTable>& tables) {
             if (row.memory_capacity > 0) rows.back()["fits"] = row.fits();
             if (row.ci95) rows.back()["ci95"] = {row.ci95->low, row.ci95->high};
             if (row.of_run) rows.back()["runs_95"] = {row.of_run->low, row.of_run->high};
+            if (!row.settings.empty()) rows.back()["settings"] = row.settings;
         }
         const Errors e = errors_of(table.expressed);
         summary[table.name] = {{"rows", table.rows},

@@ -354,6 +354,7 @@ class TableRuns {
                 add_intervals(*best, metric(simulated.text()), out);
             }
             if (!row.software.empty()) add_step(row, *best, out);
+            out.settings = variants_[*chosen].settings;
             if (!std::isfinite(out.simulated)) {
                 refuse(row, "", fmt::format("{} is no finite number", simulated.text()));
                 continue;

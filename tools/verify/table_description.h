@@ -99,8 +99,8 @@ class Template {
             if (field.empty() || field == "-") {
                 throw RowError{expression.text(), "expected a value, found none"};
             }
-            const bool grouped = !match_pattern(field, R"(\d{1,3}(,\d{3})+)").empty();  // 8,192
-            return grouped ? number_text(row.figure(expression.text())) : field;
+            const bool whole = !match_pattern(field, R"(\d{1,3}(,\d{3})+|\d+\.0+)").empty();
+            return whole ? number_text(row.figure(expression.text())) : field;  // 8,192 and 8192.0
         }
         return number_text(
             value_of(expression, [&](const auto& name) { return row.figure(name); }));

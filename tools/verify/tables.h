@@ -32,6 +32,7 @@ struct VerifiedRow {
     // What the run needs of a GPU's memory, component by component, and what the GPU has; 0: nothing is said.
     std::vector<std::pair<std::string, double>> memory_bytes = {};
     double memory_capacity = 0;
+    std::vector<std::string> settings = {};  // of the scenario that it ran as, as --set takes them
     Position at = {};      // of what is published, in the table; described tables say it
     bool measured = true;  // false: nothing is published, and that was to be
     double model_error =
