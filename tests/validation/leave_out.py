@@ -34,6 +34,7 @@ UNTOLD_BF16 = ["mlperf_nvidia_v3", "mlperf_nvidia_v4", "mlperf_nvidia_v5_0", "ml
 TOLD_BF16 = ["nemo_25_02", "nemo_25_04"]
 LIKE_THEM = 0.03
 ONE_MIXTURE = {"software.nemo_25_02.expert_traffic": 0.3}  # of one model, whose experts drop tokens
+LIKE = {"early_nemo": "nemo_24_07"}  # training_runs.toml's own stacks: whose numbers they have
 SPREAD_LEAST = 0.08  # of a number over the stacks, in logarithms
 
 
@@ -91,8 +92,8 @@ def solve(matrix, right):
 class Fit:
     def __init__(self, model, rows):
         self.model = model
-        self.stacks = sorted({row["software"] for row in rows})
-        self.stack_of = [row["software"] for row in rows]
+        self.stack_of = [LIKE.get(row["software"], row["software"]) for row in rows]
+        self.stacks = sorted(set(self.stack_of))
         self.value = {}  # by path, in logarithms
         for stack in self.stacks:
             for key in OWN:
