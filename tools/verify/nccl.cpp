@@ -214,10 +214,23 @@ bool set_cloud_nics(Catalogue& catalogue, const std::string& network, Node& node
     return false;
 }
 
+// NICs that a text counts are those of a node with as many GPUs as the run has on each, perhaps fewer than the
+// catalogue's node has. More NICs than that are of a larger node, of which the run has a part; how many GPUs a
+// cloud's node has, or a system that is named, is known.
+void take_counted_node(std::int64_t nics, std::int64_t ranks, Node& node) {
+    if (nics > ranks || ranks >= node.gpus) return;
+    node.gpus = ranks;
+    node.nvlink_domain = std::min(node.nvlink_domain, ranks);
+}
+
 // Sets the NICs that the network's column counts, "8x NDR400 IB" or "4x100G": so many Gbit/s each.
-void read_network(Catalogue& catalogue, const std::string& column, Node& node) {
+// `ranks`: of a node.
+void read_network(Catalogue& catalogue, const std::string& column, std::int64_t ranks, Node& node) {
     const std::string network = with_clouds_nics(lower_case(column));
     std::vector<CountedNics> nics = counted_nics(network);
+    const bool known = network != lower_case(column) || mentions(network, "efa") ||
+                       !node_named("network", network).empty();
+    if (nics.size() == 1 && !known) take_counted_node(nics[0].count, ranks, node);
     const std::vector<double> rates = rates_gbit(without_products(network));
     const bool as_p4d = rates.empty() || rates == std::vector<double>{400};
     if (nics.empty() && as_p4d && mentions(network, "efa") && node.gpu.id.starts_with("a100")) {
@@ -241,7 +254,7 @@ void read_network(Catalogue& catalogue, const std::string& column, Node& node) {
 
 // Racks that are one NVLink domain each say "4x400G" of a tray, "1x400G" or "NDR400" of a GPU; what isn't
 // said is the catalogue's.
-void read_rack_network(Catalogue& catalogue, const std::string& column, Node& node) {
+void read_rack_network(Catalogue& catalogue, const std::string& column, std::int64_t, Node& node) {
     const std::string network = lower_case(column);
     const std::vector<CountedNics> counted = counted_nics(network);
     const std::vector<Found> rate =
@@ -347,11 +360,23 @@ const Communicator& NcclTests::communicator(const Run& run, const Texts& column)
     // A rack that is one NVLink domain is one node here, whatever the number of its trays.
     const bool rack = node.nvlink_domain > 8;
     const std::int64_t domains = rack ? racks_of(run.racks, run.gpus, node) : run.nodes;
-    if (domains > 1) (rack ? read_rack_network : read_network)(own_.catalogue, run.network, node);
+    const std::int64_t ranks = (run.gpus + domains - 1) / domains;
+    if (ranks > node.gpus) {
+        throw RowError{column("gpus"),
+                       fmt::format("{} GPUs on {} node{}: {} of the catalogue has {}", run.gpus,
+                                   domains, domains == 1 ? "" : "s", node.name, node.gpus)};
+    }
+    if ((run.gpus + ranks - 1) / ranks != domains) {
+        throw RowError{column("gpus"),
+                       fmt::format("{} GPUs don't spread over {} nodes", run.gpus, domains)};
+    }
+    if (domains > 1) {
+        (rack ? read_rack_network : read_network)(own_.catalogue, run.network, ranks, node);
+    }
     const std::string words = lower_case(run.network + " " + run.algorithm);
     const bool sharp =
         mentions(words, "sharp") && find_pattern(words, "(no|without) sharp|sharp off").empty();
-    const CommunicatorShape shape{run.gpus, (run.gpus + domains - 1) / domains, sharp};
+    const CommunicatorShape shape{run.gpus, ranks, sharp};
     return communicators_.emplace(key, read_communicator(own_.catalogue, node, shape))
         .first->second;
 }
