@@ -239,6 +239,25 @@ Prediction perf_prediction(const Scenario& s, const PerfArguments& args,
                    }));
 }
 
+// A cluster on which nothing runs is enough: what its job would do changes nothing here, so that one that is not
+// there, or has no step, is given one. Files that can't be read are told of when they are.
+void need_no_job(const std::string& path, ScenarioChanges& changes) {
+    Diagnostics ignored;
+    Document scenario = parse_with_includes(read_file(path), path, ignored);
+    for (const std::string& setting : changes.settings) {
+        apply_setting(scenario, setting, ignored);
+    }
+    const Value& root = scenario.root;
+    for (const char* other : {"jobs", "phase", "scheduler"}) {
+        if (root.find(other) != nullptr) return;
+    }
+    const Value* job = root.find("job");
+    const auto has = [&](const char* key) { return job != nullptr && job->find(key) != nullptr; };
+    if (has("step") || has("model") || has("trace") || has("stage")) return;
+    changes.settings.emplace_back("job.step.time=\"1 s\"");
+    if (!has("checkpoint")) changes.settings.emplace_back("job.checkpoint.mode=\"none\"");
+}
+
 }  // namespace
 
 int cmd_perf(const std::vector<std::string>& arguments) {
@@ -247,6 +266,7 @@ int cmd_perf(const std::vector<std::string>& arguments) {
     changes.must_run = false;
     changes.overrides_read = std::make_shared<OverridesRead>();
     changes.settings = args.settings;
+    need_no_job(args.scenario, changes);
     changes.windows = watched_windows();
     const Scenario s = load_scenario_file(args.scenario, changes);
     need_one_job(s, "perf");
