@@ -321,6 +321,29 @@ simulated = "busbw * 1e-9"
     check(abs(rows[3]["simulated"] / busbw - 1) < 1e-9, f"expected {busbw}, found {rows[3]}")
 
 
+def case_verify_columns_that_a_template_reads(program, folder):
+    # What is asked for is read, whether or not it is listed; only what nothing asks for is warned of.
+    description = write(folder / "mine.toml", """[table]
+row = "{op} on {gpus}"
+read = ["op"]
+[table.nccl_tests]
+device = "H100"
+collective = "{op}"
+gpus = "{gpus}"
+bytes = "{size}"
+[[table.when]]
+column = "state"
+contains = ["broken"]
+skip = true
+[[table.expect]]
+quantity = "GB/s"
+published = "pub_busbw"
+simulated = "busbw * 1e-9 * {scale}"
+""")
+    table = write(folder / "mine.csv", "op,gpus,size,state,pub_busbw,scale,lab\nall_reduce,8,1073741824,good,460,1,ours\n")
+    expect(program, ["verify", description], 0, f"{table}: warning: lab: nothing reads this column\n")
+
+
 def case_verify_keys_that_words_decide(program, folder):
     write(folder / "base.toml", DESCRIBED_BASE)
     words = """[[table.words]]

@@ -479,8 +479,9 @@ class TableRuns {
 
     void warn_of_columns() {
         if (d_.read.empty()) return;
+        const std::vector<std::string> read = d_.columns_read();
         for (const std::string& column : table_.columns) {
-            if (contains(d_.read, column)) continue;
+            if (contains(read, column)) continue;
             const std::string near = did_you_mean(column, d_.read);
             out_.warnings.push_back({table_.path, {}, column, "nothing reads this column", near});
         }

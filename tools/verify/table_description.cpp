@@ -617,6 +617,48 @@ class DescriptionReader {
 
 }  // namespace
 
+std::vector<std::string> Description::columns_read() const {
+    std::vector<std::string> out = read;
+    const auto add = [&](const std::vector<std::string>& columns) {
+        out.insert(out.end(), columns.begin(), columns.end());
+    };
+    const auto add_test = [&](const RowTest& test) {
+        out.push_back(test.column);
+        if (test.condition) add(test.condition->names());
+    };
+    const auto add_keys = [&](const std::vector<KeyTemplate>& keys) {
+        for (const KeyTemplate& key : keys) {
+            if (key.value) add(key.value->columns());
+        }
+    };
+    if (row) add(row->columns());
+    add_keys(set);
+    add_keys(base);
+    for (const Part& part : parts) {
+        out.push_back(part.column);
+        add(part.words.columns);
+    }
+    for (const Sum& sum : sums) {
+        add({sum.column, sum.among});
+        add_test(sum.rows);
+    }
+    for (const Words& each : words) add(each.columns);
+    for (const Change& change : changes) {
+        add_test(change.rows);
+        add_keys(change.set);
+    }
+    for (const Expectation& e : expected) {
+        add_test(e.rows);
+        add(e.published->names());
+        add(e.simulated->columns());
+        // What is beside braces is arithmetic, too.
+        for (const Found& name : find_all(e.simulated->written(), R"([A-Za-z_]\w*)")) add(name);
+    }
+    for (const auto& [name, text] : nccl_tests) add(text.columns());
+    if (memory_known) add_test(*memory_known);
+    return out;
+}
+
 Description read_description(const std::string& file, const CsvTable& table) {
     Description out;
     out.file = file;

@@ -54,7 +54,7 @@ std::string number_text(double value);
 // "{params_B}B on {gpus / 8} nodes": a column's text, or arithmetic over columns.
 class Template {
   public:
-    explicit Template(const std::string& text) {  // throws ExpressionError
+    explicit Template(const std::string& text) : written_(text) {  // throws ExpressionError
         std::size_t at = 0;
         while (at < text.size()) {
             const std::size_t open = std::min(text.find('{', at), text.size());
@@ -75,6 +75,18 @@ class Template {
                 return expression->names()[0];
         }
         return {};
+    }
+    const std::string& written() const { return written_; }
+    // All that its braces ask for.
+    std::vector<std::string> columns() const {
+        std::vector<std::string> out;
+        for (const auto& part : parts_) {
+            const auto* expression = std::get_if<Expression>(&part);
+            if (expression == nullptr) continue;
+            out.push_back(expression->text());  // a column may have any name
+            out.insert(out.end(), expression->names().begin(), expression->names().end());
+        }
+        return out;
     }
     std::string text(const Columns& row) const {
         std::string out;
@@ -106,6 +118,7 @@ class Template {
             value_of(expression, [&](const auto& name) { return row.figure(name); }));
     }
 
+    std::string written_;
     std::vector<std::variant<std::string, Expression>> parts_;
 };
 
@@ -251,6 +264,8 @@ struct Expectation {
 
 struct Description {
     Columns columns_of(const CsvRow& row) const { return {row, unsaid, otherwise, same}; }
+    // Those that `read` names, and all that something here asks for.
+    std::vector<std::string> columns_read() const;
 
     std::string file;
     std::string text;
