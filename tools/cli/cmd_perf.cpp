@@ -239,8 +239,8 @@ Prediction perf_prediction(const Scenario& s, const PerfArguments& args,
                    }));
 }
 
-// A cluster on which nothing runs is enough: what its job would do changes nothing here, so that one that is not
-// there, or has no step, is given one. Files that can't be read are told of when they are.
+// A cluster on which nothing runs is enough: what its job would do changes nothing here, so that one that is
+// not there, or has no step, is given one. Files that can't be read are told of when they are.
 void need_no_job(const std::string& path, ScenarioChanges& changes) {
     Diagnostics ignored;
     Document scenario = parse_with_includes(read_file(path), path, ignored);

@@ -205,6 +205,10 @@ class TableRuns {
         const std::map<std::string, double> figures = collectives_->figures(
             [&](const char* name) { return d_.nccl_tests.at(name).text(run.columns); },
             [&](const char* name) { return d_.nccl_tests.at(name).column(); });
+        const std::string network = d_.nccl_tests.at("network").column();
+        for (const std::string& word : collectives_->unread()) {
+            pass_over(run, network.empty() ? "network" : own_column(network), word);
+        }
         for (const auto& [e, simulated] : run.expected) {
             VerifiedRow out = expected(run, *e);
             out.half = figures.at("model_error_half");

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "models/campaign/campaign.h"
 #include "models/collective/collective.h"
@@ -25,14 +26,22 @@ class NcclTests {
     // through PyTorch adds, and model_error_half and model_error, the shares that half of such times and nine
     // in ten are within. Throws RowError.
     std::map<std::string, double> figures(const Texts& text, const Texts& column);
+    // Words of the last run's network that nothing reads.
+    const std::vector<std::string>& unread() const { return unread_; }
 
   private:
     struct Run;
-    const Communicator& communicator(const Run& run, const Texts& column);
+    struct Known {
+        Communicator communicator;
+        std::vector<std::string> unread;
+    };
+    std::map<std::string, double> figures_of(const Texts& text, const Texts& column);
+    const Known& known_of(const Run& run, const Texts& column);
 
     StandaloneCatalogue own_;
     // Rows of one system differ by their sizes only.
-    std::map<std::string, Communicator> communicators_;
+    std::map<std::string, Known> known_;
+    std::vector<std::string> unread_;
 };
 
 }  // namespace railyard
