@@ -141,3 +141,9 @@ TEST_CASE("nccl words: what may decide and is not understood is refused by its n
     // Where the transport is known a word is only warned of.
     CHECK(of("8x NDR400 IB, repainted").empty());
 }
+
+TEST_CASE("nccl words: bcast is a broadcast") {
+    const auto of = [](const char* collective) { return ring_busbw({{"collective", collective}}); };
+    CHECK(of("bcast") == of("broadcast"));
+    CHECK(of("bcast_perf") == of("broadcast"));
+}

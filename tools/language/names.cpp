@@ -20,7 +20,9 @@ std::optional<std::size_t> find_name(std::string_view name, const std::vector<st
 }
 
 std::optional<Collective> parse_collective(std::string_view name) {
-    const std::optional<std::size_t> found = find_name(name, collective_names);
+    // As MPI calls it, too.
+    const std::string_view full = find_name(name, {"bcast"}) ? "broadcast" : name;
+    const std::optional<std::size_t> found = find_name(full, collective_names);
     if (!found) return std::nullopt;
     return static_cast<Collective>(*found);
 }
