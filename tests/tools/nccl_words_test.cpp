@@ -100,6 +100,8 @@ TEST_CASE("nccl words: clouds' nodes have their own NICs") {
     CHECK(on_network("", "Standard_ND96isr_H100_v5") == on_network("8x NDR400 IB"));
     CHECK(on_network("3.2 Tbps EFAv3") == on_network("16x200G EFA v3"));
     CHECK(on_network("EFA v2") == on_network("32x100G EFA v2"));
+    CHECK(on_network("EFA", "p5.48xlarge") == on_network("32x100G EFA v2"));
+    CHECK(on_network("TCP", "p5.48xlarge") == on_network("TCP"));
     const std::string none =
         "no node of the catalogue has h100_sxm and the NICs efa_v3_200: count "
         "them, as in '16x200G EFA v3'";

@@ -350,6 +350,17 @@ Bandwidth usual_rate(Catalogue& catalogue, const std::string& nic, const Node& n
     return any ? node.nic_line_rate : catalogue.bandwidth("nic", nic, "bandwidth");
 }
 
+// Whether the text names no other transport than the cloud's instance has: "p5.48xlarge, TCP" does.
+bool same_transport(Catalogue& catalogue, const std::string& network, const NetworkWords& words,
+                    const Node& node) {
+    const auto transport = [&](const std::string& text) {
+        const std::string nic = named_nic(text, 0, node);
+        return nic.empty() ? "" : catalogue.text("nic", nic, "transport", "unknown");
+    };
+    const std::string said = transport(network);
+    return said.empty() || said == transport(words.cloud->nics);
+}
+
 // The NICs that the text counts, "8x NDR400 IB" or "4x100G": so many Gbit/s each.
 void read_nics(Catalogue& catalogue, const NetworkWords& words, const Settings& said, Node& node) {
     std::string network = said.rest;
@@ -357,7 +368,7 @@ void read_nics(Catalogue& catalogue, const NetworkWords& words, const Settings& 
     if (named) network = without_pattern(network, words.cloud->name);
     const std::vector<double> rates = rates_gbit(without_products(network));
     std::vector<CountedNics> nics = counted_nics(network);
-    if (nics.empty() && named && rates.empty()) {
+    if (nics.empty() && named && rates.empty() && same_transport(catalogue, network, words, node)) {
         network = words.cloud->nics;
         nics = counted_nics(network);
     } else {
