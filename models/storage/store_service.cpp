@@ -45,19 +45,30 @@ std::size_t StoreService::add_client(Bandwidth read, Bandwidth write) {
 
 void StoreService::limit_path(std::size_t client, std::size_t store, Bandwidth read,
                               Bandwidth write) {
-    std::vector<ClientPath>& paths = clients_[client].paths;
-    if (paths.size() <= store) paths.resize(store + 1);
-    paths[store] = {read, write};
+    clients_[client].path_to(store).sound = {read, write};
 }
 
-std::int64_t StoreService::path_rate(const Transfer& t) const {
+void StoreService::limit_way(std::size_t client, std::size_t store, Bandwidth read,
+                             Bandwidth write) {
+    ClientPath& path = clients_[client].path_to(store);
+    if (path.way[0] == read && path.way[1] == write) return;
+    advance();
+    path.way = {read, write};
+    changed();
+}
+
+StoreService::PathRate StoreService::path_rate(const Transfer& t) const {
     const ClientState& client = clients_[t.client];
     const std::size_t d = slot_of(t.spec.direction);
     Bandwidth rate = client.network[d];
+    Wall wall = Wall::client;
     if (t.spec.store < client.paths.size()) {
-        if (const auto& path = client.paths[t.spec.store][d]) rate = std::min(rate, *path);
+        const ClientPath& path = client.paths[t.spec.store];
+        rate = std::min(rate, path.sound[d].value_or(rate));
+        if (path.way[d] < rate) wall = Wall::network;
+        rate = std::min(rate, path.way[d]);
     }
-    return rate.bits_per_second();
+    return {rate.bits_per_second(), wall};
 }
 
 // ---- what clients ask ----
@@ -338,8 +349,14 @@ void StoreService::tell_streams() {
 
 // ---- sharing ----
 
+bool StoreService::ClientState::cut_off(const TransferSpec& transfer) const {
+    return transfer.store < paths.size() &&
+           paths[transfer.store].way[slot_of(transfer.direction)] == Bandwidth{};
+}
+
 bool StoreService::served(const Transfer& t) const {
-    return !clients_[t.client].held && !stores_[t.spec.store].outage;
+    const ClientState& client = clients_[t.client];
+    return !client.held && !stores_[t.spec.store].outage && !client.cut_off(t.spec);
 }
 
 std::int64_t StoreService::Store::write() const {
@@ -360,17 +377,17 @@ void StoreService::serve_alone(Transfer& t) const {
     const bool reads = t.spec.direction == Direction::read;
     const std::int64_t store =
         reads ? supply.read.bits_per_second() : stores_[t.spec.store].write();
-    const std::int64_t network = path_rate(t);
+    const PathRate network = path_rate(t);
     t.bytes.rate = t.files.rate = 0;
-    t.bytes.wall = Wall::outage;
+    t.bytes.wall = clients_[t.client].cut_off(t.spec) ? Wall::network : Wall::outage;
     if (!served(t)) return;
     const std::int64_t files = parts_per_second(reads ? supply.opens_per_s : supply.creates_per_s);
     t.files.rate = std::min(t.files.cap, files);
     if (store == 0) return;
-    t.bytes.rate = std::min({t.bytes.cap, network, store});
+    t.bytes.rate = std::min({t.bytes.cap, network.rate, store});
     t.bytes.wall = t.bytes.rate == t.bytes.cap ? t.spec.cap_wall
                    : t.bytes.rate == store     ? Wall::store
-                                               : Wall::client;
+                                               : network.wall;
 }
 
 // Limits by index: of each store reads, writes and its servers' time; of each client both directions, and
@@ -386,7 +403,7 @@ void StoreService::share_bytes() {
         Transfer& t = transfers_[id];
         t.bytes.rate = 0;
         if (!served(t)) {
-            t.bytes.wall = Wall::outage;
+            t.bytes.wall = clients_[t.client].cut_off(t.spec) ? Wall::network : Wall::outage;
             continue;
         }
         if (!t.stream && t.bytes.left == 0) continue;
@@ -438,13 +455,20 @@ ByteShares StoreService::shares_now() const {
     }
     for (std::size_t c = 0; c < clients_.size(); ++c) {
         for (std::size_t d = 0; d < 2; ++d) {
-            const auto bound = [&](std::size_t limit, Bandwidth most) {
-                shares.limit(limit, real(most.bits_per_second()), Wall::client);
+            const auto bound = [&](std::size_t limit, Bandwidth most, Wall wall) {
+                shares.limit(limit, real(most.bits_per_second()), wall);
             };
-            bound(client_limit(c, d), clients_[c].network[d]);
+            const Bandwidth network = clients_[c].network[d];
+            bound(client_limit(c, d), network, Wall::client);
             const std::vector<ClientPath>& paths = clients_[c].paths;
             for (std::size_t s = 0; s < paths.size(); ++s) {
-                if (paths[s][d]) bound(client_limit(c, d) + 2 * (1 + s), *paths[s][d]);
+                const std::size_t limit = client_limit(c, d) + 2 * (1 + s);
+                const std::optional<Bandwidth> sound = paths[s].sound[d];
+                if (paths[s].way[d] < sound.value_or(network)) {
+                    bound(limit, paths[s].way[d], Wall::network);
+                } else if (sound) {
+                    bound(limit, *sound, Wall::client);
+                }
             }
         }
     }

@@ -76,6 +76,9 @@ class StoreService : public CampaignEngine::Component {
     std::size_t add_client(Bandwidth read, Bandwidth write);
     // The part of that bandwidth which its nodes' software moves to and from one store.
     void limit_path(std::size_t client, std::size_t store, Bandwidth read, Bandwidth write);
+    // What a broken network leaves of it, from now on: transfers under way go on at that. They wait for
+    // Wall::network then; with 0 in their direction they stand still, their files too.
+    void limit_way(std::size_t client, std::size_t store, Bandwidth read, Bandwidth write);
 
     // `told` hears of it, and must outlive it.
     TransferId start(std::size_t client, const TransferSpec& spec, Client& told);
@@ -147,12 +150,23 @@ class StoreService : public CampaignEngine::Component {
 
         std::int64_t write() const;  // bits/s that it takes at present
     };
-    using ClientPath = std::array<std::optional<Bandwidth>, 2>;  // none: as its network
+    struct ClientPath {                                   // to a store, by direction
+        std::array<std::optional<Bandwidth>, 2> sound{};  // none: as its network
+        // What a broken network leaves.
+        std::array<Bandwidth, 2> way{Bandwidth::bits_per_second(INT64_MAX),
+                                     Bandwidth::bits_per_second(INT64_MAX)};
+    };
     struct ClientState {
         std::array<Bandwidth, 2> network;
         std::vector<ClientPath> paths{};  // by store
         bool held = false;
         std::vector<Bytes> written{};  // by store, by transfers that are no more
+
+        ClientPath& path_to(std::size_t store) {
+            if (paths.size() <= store) paths.resize(store + 1);
+            return paths[store];
+        }
+        bool cut_off(const TransferSpec& transfer) const;  // no way is left to the store
     };
 
     enum Kind : std::uint32_t { settle, finish };
@@ -168,7 +182,11 @@ class StoreService : public CampaignEngine::Component {
     void changed();  // something has: look again before the clock moves on
     void advance();  // to the present
     void serve_alone(Transfer& transfer) const;
-    std::int64_t path_rate(const Transfer& transfer) const;  // bits/s of its client alone
+    struct PathRate {
+        std::int64_t rate = 0;  // bits/s
+        Wall wall = Wall::client;
+    };
+    PathRate path_rate(const Transfer& transfer) const;  // of its client alone
     std::size_t client_limit(std::size_t client, std::size_t direction) const;
     ByteShares shares_now() const;  // without transfers
     void share_bytes();

@@ -225,6 +225,55 @@ TEST_CASE("an outage and a held network stop the bytes, not the clock") {
     CHECK(c.walls[id].total() == std::chrono::seconds(15));
 }
 
+TEST_CASE("what a broken network leaves is what is moved under way, until it is mended") {
+    const auto at = [](int s) { return Duration(std::chrono::seconds(s)); };
+    Clients c;
+    c.service.add_store("store", {gb_per_s(100), gb_per_s(100)});
+    const auto job = c.service.add_client(gb_per_s(10), gb_per_s(10));
+    const auto save = c.service.start(job, c.write(gigabytes(100)), c);
+    SUBCASE("half of it for 6 s: 40, then 30, then 30 GB") {
+        c.run_until(at(4));
+        c.service.limit_way(job, 0, gb_per_s(5), gb_per_s(5));
+        c.run_until(at(10));
+        CHECK(c.service.progress(save).moved == gigabytes(70));
+        c.service.limit_way(job, 0, unlimited, unlimited);
+        c.run();
+        CHECK(c.ended[save] == 13.0);
+        CHECK(c.walls[save][Wall::network] == at(6));
+        CHECK(c.walls[save][Wall::client] == at(7));
+    }
+    SUBCASE("nothing for 6 s") {
+        c.run_until(at(4));
+        c.service.limit_way(job, 0, Bandwidth{}, Bandwidth{});
+        c.run_until(at(10));
+        CHECK(c.service.progress(save).moved == gigabytes(40));
+        c.service.limit_way(job, 0, unlimited, unlimited);
+        c.run();
+        CHECK(c.ended[save] == 16.0);
+        CHECK(c.walls[save][Wall::network] == at(6));
+    }
+    SUBCASE("more than the path carries: nothing changes") {
+        c.run_until(at(4));
+        c.service.limit_way(job, 0, gb_per_s(10), gb_per_s(20));
+        c.run();
+        CHECK(c.ended[save] == 10.0);
+        CHECK(c.walls[save][Wall::network] == Duration{});
+    }
+    SUBCASE("two that move in one direction share what is left, and others have theirs") {
+        const auto other = c.service.add_client(gb_per_s(10), gb_per_s(10));
+        const auto stream = c.service.open_stream(job, c.read(Bytes{}), c);
+        const auto second = c.service.start(job, c.write(gigabytes(100)), c);
+        const auto others = c.service.start(other, c.write(gigabytes(100)), c);
+        c.service.limit_way(job, 0, Bandwidth{}, gb_per_s(4));
+        c.run();
+        CHECK(c.ended[save] == 50.0);
+        CHECK(c.ended[second] == 50.0);
+        CHECK(c.ended[others] == 10.0);
+        CHECK(c.walls[save].largest() == Wall::network);
+        CHECK(c.supplies[stream] == std::vector<double>{0});
+    }
+}
+
 TEST_CASE("a write buffer takes what comes until it is full, and drains while nobody writes") {
     Clients c;
     StoreSupply supply{gb_per_s(10), gb_per_s(10)};
