@@ -51,7 +51,8 @@ RunProgress RunPlan::after(Duration elapsed) const {
 }
 
 Duration RunPlan::finish_after() const {
-    if (stands_still) return Duration::max();
+    const bool waits = std::max({restore, first_batch, last_stall}) >= open_ended;
+    if (stands_still || waits) return Duration::max();
     using Wide = __int128;
     const Wide work = Wide{step.count()} * steps + Wide{stall.count()} * stalls();
     const Wide all = work + (setup() - stalled + last_stall).count();

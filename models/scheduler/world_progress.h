@@ -19,6 +19,9 @@ struct RunProgress {
 // From the instant at which a job has all its GPUs. A step has a length; a stall follows each
 // `interval` steps but the last.
 struct RunPlan {
+    // How long it waits for a store, which says when that is over.
+    static constexpr Duration open_ended = Duration::max() / 4;
+
     Duration prolog{}, restart{}, restore{}, first_batch{};
     Duration step{};
     std::int64_t steps = 0;
@@ -36,7 +39,7 @@ struct RunPlan {
     std::int64_t stalls() const {
         return interval > 0 && steps > 0 ? (done + steps - 1) / interval : 0;
     }
-    // The longest time there is where a step waits so long that it would take more.
+    // The longest time there is where it is open-ended, or a step waits so long that it would take more.
     Duration finish_after() const;
     // What is left of it after that; a stall that is under way begins anew.
     RunPlan rest_after(Duration elapsed) const;

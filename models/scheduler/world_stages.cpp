@@ -7,12 +7,6 @@
 
 namespace railyard {
 
-namespace {
-
-constexpr Duration open_ended = Duration::max() / 4;  // the stores say when
-
-}  // namespace
-
 void WorldRuns::begin_stage(JobIndex index, RunStage stage, const RunPlan& plan, Duration already) {
     LiveJob& j = jobs_[index];
     j.stage = stage;
@@ -43,7 +37,7 @@ void WorldRuns::end_stage(JobIndex index) {
     const bool goes_on = jobs_[index].goes_on && outcome_.runs[index].starts == 1;
     const bool reads = parts.spec().read_at_start.bytes > Bytes{} && !goes_on;
     if (!has_saved && !reads) return begin_interval(index);
-    begin_stage(index, RunStage::restoring, {.restore = open_ended});
+    begin_stage(index, RunStage::restoring, {.restore = RunPlan::open_ended});
     parts.checkpointer.restore(has_saved);
     links_.begin_transfer(index);
 }
@@ -52,9 +46,8 @@ void WorldRuns::end_stage(JobIndex index) {
 
 // Its state is in GPU memory and saved: as if it had saved just now.
 void WorldRuns::begin_interval(JobIndex index) {
-    WorldParts::Parts& parts = *jobs_[index].parts;
     jobs_[index].begin_interval();
-    if (parts.feed) parts.feed->resume_at(jobs_[index].work.done());
+    if (auto& feed = jobs_[index].parts->feed) feed->resume_at(jobs_[index].work.done());
     begin_work(index);
 }
 
@@ -69,7 +62,7 @@ void WorldRuns::begin_work(JobIndex index) {
     }
     if (feed && !feed->ready()) {
         links_.set_step(index);
-        return begin_stage(index, RunStage::first_batch, {.first_batch = open_ended});
+        return begin_stage(index, RunStage::first_batch, {.first_batch = RunPlan::open_ended});
     }
     if (feed) feed->look_at_caches(jobs_[index].work.done());
     links_.set_step(index);
@@ -135,7 +128,7 @@ void WorldRuns::first_batch_there(JobIndex index) {
 
 void WorldRuns::begin_save(JobIndex index) {
     WorldParts::Parts& parts = *jobs_[index].parts;
-    begin_stage(index, RunStage::saving, {.last_stall = open_ended});
+    begin_stage(index, RunStage::saving, {.last_stall = RunPlan::open_ended});
     if (parts.checkpointer.save(jobs_[index].work.done(), jobs_[index].leaves())) {
         links_.begin_transfer(index);
     }
@@ -194,7 +187,7 @@ void WorldRuns::moved_on(JobIndex index) {
 void WorldRuns::leave_when_saved(JobIndex index) {
     WorldParts::Parts& parts = *jobs_[index].parts;
     if (!parts.checkpointer.idle()) {
-        begin_stage(index, RunStage::saving, {.last_stall = open_ended});
+        begin_stage(index, RunStage::saving, {.last_stall = RunPlan::open_ended});
         parts.checkpointer.wait_for(Saver::Waits::upload);
     } else if (parts.checkpointer.lasting_steps() < jobs_[index].work.done()) {
         begin_save(index);
