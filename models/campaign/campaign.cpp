@@ -410,18 +410,14 @@ class Replica {
         } else if (!bounded && ended != CampaignEngine::Outcome::stopped) {
             result_.ending = Ending::stuck;
         }
-        const bool waits_for_network = job_.waits_for_network();
+        const std::string no_way = job_.no_way();
         job_.end();
         nodes_.end();
         if (failing_) failing_->end();
         note_outcome();
         if (result_.ending != Ending::stuck) return;
         result_.stuck_report = stuck_report(s_, result_.job);
-        if (waits_for_network) {
-            result_.stuck_report +=
-                fmt::format("\nno way is left over the compute network: {} is out",
-                            network_->names(network_->broken()));
-        }
+        if (!no_way.empty()) result_.stuck_report += "\n" + no_way;
     }
 
     void add_metrics() {

@@ -5,6 +5,7 @@
 
 #include "models/campaign/sections.h"
 #include "models/campaign/store_traffic.h"
+#include "models/campaign/store_ways.h"
 #include "models/campaign/world_steps.h"
 
 namespace railyard {
@@ -14,6 +15,21 @@ namespace {
 bool any_step_modelled(const Scenario& s) {
     if (!s.world) return !s.given_step;
     return std::ranges::any_of(s.world->models, [](const auto& model) { return model != nullptr; });
+}
+
+// Somebody saves to the shared store over it, comes back from there or reads data.
+bool any_way_to_store(const Scenario& s) {
+    if (!shares_network_with_store(s)) return false;
+    if (s.world) {
+        return std::ranges::any_of(s.world->spec.kinds, [](const WorldJobKind& kind) {
+            return static_cast<bool>(kind.store_way);
+        });
+    }
+    const CheckpointSpec& c = s.job.checkpoint;
+    const bool reads = s.job.data && !s.job.data->alone && s.job.data->store == shared_store;
+    return reads || c.read_at_start.bytes > Bytes{} ||
+           std::ranges::any_of(c.tiers,
+                               [](const TierSpec& tier) { return tier.place == Place::storage; });
 }
 
 // What jobs without a model send takes no routes.
@@ -27,9 +43,32 @@ void warn_of_services(Section& section, const char* key, const Scenario& s) {
     }
 }
 
-// Whether steps are routed at all. If they are not, a key that names a part is warned about or refused.
-bool routed(Section& section, const char* key, const Scenario& s) {
+bool saves_to_peers(const Scenario& s) {
+    return !s.world && std::ranges::any_of(s.job.checkpoint.tiers, [](const TierSpec& tier) {
+        return tier.place == Place::peer_memory;
+    });
+}
+
+// What goes on as if the network were sound.
+void warn_of_the_rest(Section& section, const char* key, const Scenario& s) {
     if (!any_step_modelled(s)) {
+        section.warning(key, "has no effect on steps: no job has a model, whose steps are routed");
+    }
+    warn_of_services(section, key, s);
+    if (saves_to_peers(s)) {
+        section.warning(key,
+                        "has no effect on copies in peer_memory: they go as over a sound network");
+    }
+    if (!s.world && any_way_to_store(s) && s.job.checkpoint.upload_on_links > Duration{}) {
+        section.warning(key,
+                        "does not change what an upload and the steps beside it cost each other: "
+                        "they are as over a sound network");
+    }
+}
+
+// Whether anything is routed at all. If it is not, a key that names a part is warned about or refused.
+bool routed(Section& section, const char* key, const Scenario& s) {
+    if (!any_step_modelled(s) && (s.fidelity != Fidelity::flow || !any_way_to_store(s))) {
         section.warning(key, "has no effect: no job has a model, whose steps would be routed");
         return false;
     }
@@ -42,10 +81,7 @@ bool routed(Section& section, const char* key, const Scenario& s) {
                         "has no effect on an ideal network: run.fidelity = \"flow\" has links");
         return false;
     }
-    warn_of_services(section, key, s);
-    if (shares_network_with_store(s)) {
-        section.warning(key, "has no effect on saves and reads: they go as over a sound network");
-    }
+    warn_of_the_rest(section, key, s);
     return true;
 }
 
@@ -250,8 +286,18 @@ OverNetwork over_network_on(std::shared_ptr<const std::vector<PlacedSteps>> by_s
 
 }  // namespace
 
-void route_steps(Scenario& s) {
+void route_job(Scenario& s) {
     if (!s.network_faults.any() || !s.no_path.empty()) return;
+    std::vector<NodeIndex> first(static_cast<std::size_t>(s.job.nodes));
+    std::iota(first.begin(), first.end(), NodeIndex{0});
+    if (any_way_to_store(s)) {
+        // By the network's own hashes, as its rates over the sound network are.
+        s.job.store_ways =
+            [first, ways = store_ways(std::make_shared<Scenario>(s))](const NetworkState& broken) {
+                return ways(first, {{}, broken});
+            };
+    }
+    if (!any_step_modelled(s)) return;
     const auto by_size = std::make_shared<std::vector<PlacedSteps>>();
     std::vector<std::int64_t> sizes;
     const auto add = [&](const ParallelPlan& plan, std::int64_t nodes) {
@@ -265,8 +311,6 @@ void route_steps(Scenario& s) {
     for (const SmallerJob& size : s.job.smaller) {
         add(with_replicas(s.plan, size.replicas), size.nodes);
     }
-    std::vector<NodeIndex> first(static_cast<std::size_t>(s.job.nodes));
-    std::iota(first.begin(), first.end(), NodeIndex{0});
     s.job.over_network = over_network_on(by_size, sizes, first, {});
     for (NetworkDraw& draw : s.draws) {
         const std::vector<NodeIndex> drawn(draw.nodes.begin(), draw.nodes.end());

@@ -320,7 +320,7 @@ void ScenarioReader::derive() {
     if (ok() && !s_.world) model_stages(s_, changes_.without, changes_.threads);
     if (!s_.failures) leave_out_failures(s_);
     if (ok()) remove_from_campaign(s_, changes_.without);
-    if (ok() && !s_.world) route_steps(s_);
+    if (ok() && !s_.world) route_job(s_);
     if (s_.world) s_.world = world_with_failures(*s_.world, s_);
 }
 

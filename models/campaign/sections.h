@@ -96,8 +96,8 @@ std::vector<Duration> slowed_steps(const Scenario& scenario, StepModel& steps,
 void model_conditions(Scenario& scenario, unsigned threads);
 // The steps of all stages, on each draw of the network's luck and under each condition of slow parts.
 void model_stages(Scenario& s, const LossCauses& without, unsigned threads);
-// The one job's steps over what is left of the network; after its sizes and draws are known.
-void route_steps(Scenario& scenario);
+// The one job's steps, saves and reads over what is left of the network; after its sizes and draws are known.
+void route_job(Scenario& scenario);
 
 // What a job's groups get of the compute network when it is run packet by packet (run.fidelity = "packet"):
 // rates on the scenario's network, of which [fabric]'s keys for packets are read already. It refers to the

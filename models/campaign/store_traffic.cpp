@@ -38,6 +38,39 @@ BurstSpec whole_job(const Scenario& s, const ClusterNetwork& network, const Topo
     return spec;
 }
 
+// One rank writes all of a checkpoint that is not sharded.
+void leave_to_one_writer(const Scenario& s, BurstSpec& spec, BurstLoad& load) {
+    if (load.direction != Direction::write || s.checkpoint_writers.ranks != 1) return;
+    spec.nodes.resize(1);
+    load.ranks_per_node = 1;
+    load.files_per_rank = s.checkpoint_writers.files;
+}
+
+// What a job of these nodes moves over the compute network, in one direction.
+struct Moved {
+    BurstSpec spec;
+    BurstLoad load;
+};
+Moved moved_by(const Scenario& s, const StoreTraffic& traffic, Direction direction,
+               const std::vector<NodeIndex>& nodes, const Topology& topology, HashSeed hashes) {
+    Moved out{{topology, s.networks[0].flow_routing(), {}, traffic.store, s.node.wire_share},
+              load_of(s, traffic, direction)};
+    if (hashes) out.spec.routing.hash_seed = *hashes;
+    out.spec.seed = s.seed;
+    out.spec.nodes.assign(nodes.begin(), nodes.end());
+    leave_to_one_writer(s, out.spec, out.load);
+    return out;
+}
+
+// A job that saves nothing moves so much that no latency counts.
+StoreTraffic traffic_to_store(const Scenario& s) {
+    StoreTraffic traffic = checkpoint_traffic(s);
+    constexpr std::int64_t per_rank = 1'000'000'000;
+    if (s.checkpoint_size == Bytes{}) traffic.bytes_per_rank = Bytes::of(per_rank);
+    if (s.checkpoint_size == Bytes{}) traffic.rank_write = unlimited;
+    return traffic;
+}
+
 }  // namespace
 
 Topology with_slow_nics(const Scenario& s, const ClusterNetwork& network) {
@@ -82,16 +115,7 @@ LinkLoads transfer_loads(const Scenario& s, const TransferSpec& transfer,
                          HashSeed hashes) {
     const bool writes = transfer.direction == Direction::write;
     const StoreTraffic traffic = checkpoint_traffic(s);
-    BurstSpec spec{topology, s.networks[0].flow_routing(), {}, traffic.store, s.node.wire_share};
-    if (hashes) spec.routing.hash_seed = *hashes;
-    spec.seed = s.seed;
-    spec.nodes.assign(nodes.begin(), nodes.end());
-    BurstLoad load = load_of(s, traffic, transfer.direction);
-    if (writes && s.checkpoint_writers.ranks == 1) {
-        spec.nodes.resize(1);
-        load.ranks_per_node = 1;
-        load.files_per_rank = s.checkpoint_writers.files;
-    }
+    const auto [spec, load] = moved_by(s, traffic, transfer.direction, nodes, topology, hashes);
     const BurstLinks used = burst_links(spec, load);
     if (!used.no_path.empty()) throw NoPath(used.no_path, "the store");
     const StoreSupply& supply = s.stores[transfer.store].supply;
@@ -131,6 +155,30 @@ StoreReach reach(const Scenario& s, const StoreTraffic& traffic) {
     const BurstSpec spec = whole_job(s, *network, topology, traffic.store);
     note(run_burst(spec, write), out.write, out.write_wall, out.write_limit, out.no_path);
     note(run_burst(spec, read), out.read, out.read_wall, out.read_limit, out.no_path);
+    return out;
+}
+
+StoreReach reach_over(const Scenario& s, const std::vector<NodeIndex>& nodes,
+                      const Topology& topology, HashSeed hashes) {
+    const StoreTraffic traffic = traffic_to_store(s);
+    const Moved write = moved_by(s, traffic, Direction::write, nodes, topology, hashes);
+    const Moved read = moved_by(s, traffic, Direction::read, nodes, topology, hashes);
+    StoreReach out;
+    note(run_burst(write.spec, write.load), out.write, out.write_wall, out.write_limit,
+         out.no_path);
+    note(run_burst(read.spec, read.load), out.read, out.read_wall, out.read_limit, out.no_path);
+    return out;
+}
+
+std::vector<bool> cables_to_store(const Scenario& s, const std::vector<NodeIndex>& nodes,
+                                  const Topology& topology, HashSeed hashes) {
+    std::vector<bool> out(topology.links().size() / 2);
+    for (const Direction direction : {Direction::write, Direction::read}) {
+        const Moved moved = moved_by(s, traffic_to_store(s), direction, nodes, topology, hashes);
+        const BurstLinks used = burst_links(moved.spec, moved.load);
+        if (!used.no_path.empty()) return {};
+        for (const BurstLinks::Link& link : used.links) out[link.link / 2] = true;
+    }
     return out;
 }
 

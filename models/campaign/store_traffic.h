@@ -48,6 +48,13 @@ LinkLoads transfer_loads(const Scenario& scenario, const TransferSpec& transfer,
 // faults.
 StoreReach reach(const Scenario& scenario, const StoreTraffic& traffic);
 
+// The same for one that stands on these nodes, on a compute network as `topology` has it.
+StoreReach reach_over(const Scenario& scenario, const std::vector<NodeIndex>& nodes,
+                      const Topology& topology, HashSeed hashes);
+// The cables, by number, that it passes on the way to the store and back; empty where no path is left.
+std::vector<bool> cables_to_store(const Scenario& scenario, const std::vector<NodeIndex>& nodes,
+                                  const Topology& topology, HashSeed hashes);
+
 // All ranks write their checkpoint at once; then all read it, their image and their index at once. On the
 // network that storage traffic runs on, which must be built.
 struct StoreBursts {

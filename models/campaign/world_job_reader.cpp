@@ -9,6 +9,7 @@
 #include "models/campaign/save_walls.h"
 #include "models/campaign/sections.h"
 #include "models/campaign/store_traffic.h"
+#include "models/campaign/store_ways.h"
 #include "models/campaign/world_steps.h"
 #include "sim/integers.h"
 
@@ -81,7 +82,7 @@ class WorldJobReader {
     void read_given_data(Section& section, Scenario& job, WorldJobKind& kind);
     void read_saving(Section& section, JobSource& source, const std::shared_ptr<Scenario>& view,
                      WorldJobKind& kind);
-    void read_as(Section& section, const Scenario& job, WorldJobKind& kind);
+    void read_as(Section& section, const std::shared_ptr<Scenario>& view, WorldJobKind& kind);
     void share_stores(const Scenario& job);
     void save_as(Section& section, const std::shared_ptr<Scenario>& view, WorldJobKind& kind);
     void recover_as(Section& section, const std::shared_ptr<Scenario>& view, WorldJobKind& kind);
@@ -268,6 +269,7 @@ void WorldJobReader::move_over(const std::shared_ptr<Scenario>& job, WorldJobKin
     share_stores(*job);
     if (!shares_network_with_store(*job)) return;
     kind.transfer_traffic = steps_by_placement(job, {}, {}).transfer;
+    kind.store_way = store_ways(job);
 }
 
 // The cluster with one job of these.
@@ -385,13 +387,17 @@ void WorldJobReader::read_saving(Section& section, JobSource& source,
     of_one_size_.insert(kind.name);
     if (saves) save_as(section, view, kind);
     if (recovers) recover_as(section, view, kind);
-    if (job.job.data && section.ok()) read_as(section, job, kind);
+    if (job.job.data && section.ok()) read_as(section, view, kind);
 }
 
 // From a store that all jobs share, or through shuffle buffers: a run goes stage by stage.
-void WorldJobReader::read_as(Section& section, const Scenario& job, WorldJobKind& kind) {
+void WorldJobReader::read_as(Section& section, const std::shared_ptr<Scenario>& view,
+                             WorldJobKind& kind) {
+    const Scenario& job = *view;
     kind.data = std::make_shared<const DataFeedSpec>(*job.job.data);
     if (!kind.data->alone) share_stores(job);
+    const bool shared = !kind.data->alone && kind.data->store == shared_store;
+    if (shared && shares_network_with_store(job)) kind.store_way = store_ways(view);
     if (kind.saving) return;
     if (!section.has("checkpoint_size")) {
         refuse_keys(section, {"checkpoint_interval", "checkpoint_stall"},

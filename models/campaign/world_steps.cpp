@@ -107,17 +107,10 @@ class StepMemo {
     NetworkState met_on(const std::vector<NodeIndex>& nodes, const NetworkNow& network) {
         if (network.broken.empty() || job_->fidelity == Fidelity::analytic) return {};
         const std::lock_guard lock(mutex_);
-        NetworkNow met{network.hashes, {}};
-        while (true) {
-            const std::vector<bool>& used = cables_on(nodes, met);
-            NetworkState all;
-            std::ranges::copy_if(network.broken, std::back_inserter(all), [&](const auto& broken) {
-                return (!used.empty() && used[broken.cable]) ||
-                       std::ranges::find(met.broken, broken) != met.broken.end();
-            });
-            if (all == met.broken) return all;
-            met.broken = std::move(all);
-        }
+        return met_by_routes(network.broken,
+                             [&](const NetworkState& met) -> const std::vector<bool>& {
+                                 return cables_on(nodes, {network.hashes, met});
+                             });
     }
 
   private:

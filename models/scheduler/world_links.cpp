@@ -205,6 +205,12 @@ void WorldLinks::begin_transfer(JobIndex index) {
     const TransferSpec* transfer = transfer_of(index);
     if (transfer == nullptr) return;
     leave(index);
+    if (jobs_[index].parts->way.closed()) {
+        const LiveJob& j = jobs_[index];
+        run_.record(clock_.now(), "no_path", index, j.parts->way.parts(),
+                    j.status.held.front().node, j.work.left());
+        return;
+    }
     if (transfer_joins(index, index, *transfer)) change_soon();
 }
 
@@ -225,9 +231,41 @@ void WorldLinks::change_transfer(JobIndex index) {
 
 // ---- what is broken ----
 
+void WorldLinks::take_way_to_store(JobIndex index) {
+    const LiveJob& j = jobs_[index];
+    if (!network_ || j.parts == nullptr || !j.kind.store_way) return;
+    const NetworkState& broken = network_->broken();
+    j.parts->way.take(
+        broken.empty() ? StoreWay{} : j.kind.store_way(nodes_of(index), {run_.hashes, broken}),
+        *network_);
+}
+
+// What is on the links now goes other ways.
+void WorldLinks::route_transfers_again(JobIndex index) {
+    Checkpointer& checkpointer = jobs_[index].parts->checkpointer;
+    const TransferSpec* transfer = transfer_of(index);
+    if (transfer != nullptr && checkpointer.on_a_store()) {
+        if (links_.has(index)) checkpointer.limit(transfer->cap, transfer->cap_wall);
+        begin_transfer(index);
+    }
+    if (links_.has(uploads_of(index))) {
+        links_.leave(uploads_of(index));
+        checkpointer.limit_uploads(unlimited);
+    }
+    uploads_changed(index);
+}
+
 void WorldLinks::network_changed(JobIndex submitted) {
     for (JobIndex index = 0; index < submitted; ++index) {
-        if (!jobs_.runs(index) || broken_on_routes(index) == jobs_[index].broken) continue;
+        if (!jobs_.runs(index)) continue;
+        if (const WorldParts::Parts* parts = jobs_[index].parts) {
+            const NetworkState before = parts->way.broken();
+            const bool was_closed = parts->way.closed();
+            take_way_to_store(index);
+            const bool still_closed = was_closed && parts->way.closed();
+            if (parts->way.broken() != before && !still_closed) route_transfers_again(index);
+        }
+        if (broken_on_routes(index) == jobs_[index].broken) continue;
         if (jobs_[index].moves_bytes())
             continue;  // the way that it began with; its next step goes another
         leave(index);
@@ -239,10 +277,14 @@ void WorldLinks::network_changed(JobIndex submitted) {
 std::string WorldLinks::waiting(JobIndex submitted) const {
     std::string out;
     for (JobIndex index = 0; index < submitted; ++index) {
-        if (!jobs_.runs(index) || !jobs_[index].cut_off) continue;
-        out += fmt::format("{}job {} has no way left over the compute network: {} is out",
+        if (!jobs_.runs(index)) continue;
+        const LiveJob& j = jobs_[index];
+        const bool no_store = !j.cut_off && j.parts != nullptr && j.parts->way.closed();
+        if (!no_store && !j.cut_off) continue;
+        out += fmt::format("{}job {} has no way left {}over the compute network: {} is out",
                            out.empty() ? "" : "\n", run_.spec.name_of(run_.jobs.jobs[index]),
-                           broken_on_way(index));
+                           no_store ? "to the store " : "",
+                           no_store ? j.parts->way.parts() : broken_on_way(index));
     }
     return out;
 }

@@ -44,6 +44,8 @@ class WorldLinks {
     void begin_transfer(JobIndex job);
     void end_transfer(JobIndex job);
 
+    // What a job with parts moves to and from the shared store, as things are now.
+    void take_way_to_store(JobIndex job);
     // Jobs whose routes meet what has changed leave their links, and are routed again with their next step.
     void network_changed(JobIndex submitted);
     std::string broken_on_way(JobIndex job) const { return network_->names(jobs_[job].broken); }
@@ -64,6 +66,7 @@ class WorldLinks {
     bool transfer_joins(JobIndex job, SharedLinks::Member as, const TransferSpec& transfer);
     void change_upload(JobIndex job);
     void change_transfer(JobIndex job);
+    void route_transfers_again(JobIndex job);
     void change_soon();
 
     const WorldClock& clock_;

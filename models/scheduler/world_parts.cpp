@@ -13,6 +13,7 @@ WorldParts::Parts::Parts(WorldParts& all, JobIndex job, std::size_t client, std:
       job_(job),
       spec_(kind.saving->checkpoint(gpus, nodes)),
       data_(kind.data),
+      way(all.stores_, client),
       checkpointer(PartClock{all.engine_, all.id_, first}, all.stores_, client, *spec_, nodes,
                    *this) {
     if (!data_) return;

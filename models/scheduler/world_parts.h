@@ -68,6 +68,7 @@ class WorldParts : public CampaignEngine::Component, FailingStore::DataOwner {
         std::vector<NodeIndex> slots_;
 
       public:
+        WayToStore way;
         Saver checkpointer;
         std::optional<DataFeed> feed;
     };

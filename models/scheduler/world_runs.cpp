@@ -136,6 +136,7 @@ void WorldRuns::start(JobIndex index, Duration ran) {
 // It runs beside them: on links, on nodes that may corrupt it, and to be compared with.
 void WorldRuns::join_others(JobIndex index) {
     LiveJob& j = jobs_[index];
+    links_.take_way_to_store(index);
     if (strikes_) strikes_->started(index);
     if (j.stage == RunStage::whole) links_.send_from(index, clock_.now() + j.run.setup());
     j.work.forget_if_clean();

@@ -74,6 +74,10 @@ using PlacedRoutes =
 using PlacedTransfer = std::function<std::shared_ptr<const StepTraffic>(
     const std::vector<NodeIndex>& nodes, const NetworkNow& network, const TransferSpec& transfer)>;
 
+// Its way to the shared store.
+using PlacedWay =
+    std::function<StoreWay(const std::vector<NodeIndex>& nodes, const NetworkNow& network)>;
+
 // How jobs of a kind save to stores that all jobs share, and to tiers before them.
 struct WorldSaving {
     // How a job of so many GPUs on so many nodes saves.
@@ -123,6 +127,7 @@ struct WorldJobKind {
     PlacedTraffic traffic{};
     PlacedRoutes routes{};
     PlacedTransfer transfer_traffic{};
+    PlacedWay store_way{};  // where the store is on the network of the steps
     // Uploads behind the steps are on the links too; else they slow their own job's steps alone.
     bool uploads_on_links = false;
     // The largest first; empty: it needs all of its nodes. Else it waits so long for others after a failure.

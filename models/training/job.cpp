@@ -18,6 +18,7 @@ TrainingJob::TrainingJob(CampaignEngine& engine, const JobSpec& spec,
       phases_(ledger, events),
       stores_(stores),
       client_(stores.add_client(spec.network.read, spec.network.write)),
+      way_(stores, client_),
       saver_(engine, stores, client_, spec.checkpoint, spec.nodes, *this),
       goes_back_far_(std::ranges::any_of(causes, &FailureCause::silent)),
       stages_(spec),
@@ -178,6 +179,9 @@ void TrainingJob::first_batch_there() {
 void TrainingJob::begin_checkpoint() {
     enter(JobPhase::checkpointing);
     saver_.save(work_.done(), stop_pending());
+    if (way_.closed() && saver_.on_a_store()) {
+        record("no_path", way_.parts(), -1, work_.done());
+    }
 }
 
 // What is due comes next.

@@ -97,7 +97,8 @@ class TrainingJob : public CampaignEngine::Component,
     JobPhases& phases() { return phases_; }  // for those who follow it, from its begin on
     // Whose owner it is; set before the job begins, for a spec that says what steps take over it.
     void set_network(const NetworkParts& network) { work_.set_network(network); }
-    bool waits_for_network() const { return waits_for_network_; }
+    // For people: what has no way left, and what would have to be mended; empty: nothing waits for that.
+    std::string no_way() const;
 
     // The campaign opens on a job whose state has just been restored: it holds its nodes and runs.
     void begin();
@@ -171,6 +172,7 @@ class TrainingJob : public CampaignEngine::Component,
 
     StoreService& stores_;
     std::size_t client_;  // its nodes, among the stores'
+    WayToStore way_;
     Saver saver_;
     std::optional<DataFeed> feed_;
     bool goes_back_far_;  // what is in a store can be lost as well

@@ -39,6 +39,9 @@ struct SmallerJob {
 using OverNetwork = std::function<std::optional<Duration>(
     const NetworkState& broken, std::size_t size, std::uint32_t conditions)>;
 
+// Its way to the shared store while these parts are broken.
+using StoreWays = std::function<StoreWay(const NetworkState& broken)>;
+
 struct RecoverySpec {
     RecoveryPolicy policy = RecoveryPolicy::spare;
     double misdiagnosis = 0;  // of diagnoses, how many blame another node
@@ -104,6 +107,7 @@ struct JobSpec : JobSteps {
     };
     StorePath network;
     std::vector<StorePath> store_paths;
+    StoreWays store_ways{};  // where what breaks is on them
 
     std::int64_t gpus() const { return nodes * gpus_per_node; }
 };

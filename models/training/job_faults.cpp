@@ -114,8 +114,28 @@ void TrainingJob::go_on() {
     }
 }
 
+std::string TrainingJob::no_way() const {
+    const std::string over = " over the compute network: ";
+    if (waits_for_network_) {
+        const NetworkParts& network = *work_.network();
+        return "no way is left" + over + network.names(network.broken()) + " is out";
+    }
+    const JobPhase now = phases_.now();
+    const bool moves = now == JobPhase::checkpointing || now == JobPhase::restore ||
+                       (feed_ && (now == JobPhase::running || now == JobPhase::first_batch));
+    if (!moves || !way_.closed()) return "";
+    return "no way is left to the store" + over + way_.parts() + " is out";
+}
+
 // It goes round what is broken, slower, or stands still until that is mended.
 void TrainingJob::network_changed() {
+    if (spec_.store_ways) {
+        const bool was_closed = way_.closed();
+        way_.take(spec_.store_ways(work_.network()->broken()), *work_.network());
+        if (way_.closed() && !was_closed && saver_.on_a_store()) {
+            record("no_path", way_.parts(), -1, work_.done());
+        }
+    }
     if (phases_.now() == JobPhase::running) {
         if (work_.has_way()) return pace_changed();
         // What is on its way goes no further: the step goes on when there is a way again.

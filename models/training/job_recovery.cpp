@@ -100,7 +100,13 @@ void TrainingJob::proceed() {
             break;
         case JobPhase::restart:
             enter(JobPhase::restore);
-            if (saver_.saves() && !recovery.restore) return saver_.restore();
+            if (saver_.saves() && !recovery.restore) {
+                saver_.restore();
+                if (way_.closed() && saver_.on_a_store()) {
+                    record("no_path", way_.parts(), -1, work_.done());
+                }
+                return;
+            }
             if (saver_.saves()) saver_.give_up_newer();
             return end_after(recovery.restore.value_or(Duration{}));
         case JobPhase::restore:

@@ -71,7 +71,9 @@ class JobWork {
     Duration extra_wait() const { return feed_ ? feed_->extra_wait(late()) : Duration{}; }
     // What a step takes longer on a network of which something is broken; nothing when no way is left.
     std::optional<Duration> slowed_by_network() const {
-        if (network_ == nullptr || network_->broken().empty()) return Duration{};
+        if (network_ == nullptr || network_->broken().empty() || !spec_.over_network) {
+            return Duration{};
+        }
         return spec_.over_network(network_->broken(), nodes_.size(), nodes_.conditions());
     }
     Duration slowed_by_parts() const;

@@ -1,9 +1,27 @@
 #include "models/training/network_parts.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <utility>
 
 namespace railyard {
+
+NetworkState met_by_routes(
+    const NetworkState& broken,
+    const std::function<const std::vector<bool>&(const NetworkState& met)>& passed_by) {
+    NetworkState met;
+    while (true) {
+        const std::vector<bool>& passed = passed_by(met);
+        NetworkState all;
+        std::ranges::copy_if(broken, std::back_inserter(all), [&](const BrokenCable& each) {
+            return (!passed.empty() && passed[each.cable]) ||
+                   std::ranges::find(met, each) != met.end();
+        });
+        if (all == met) return all;
+        met = std::move(all);
+    }
+}
 
 NetworkParts::NetworkParts(CampaignEngine& engine, const NetworkFaults& faults, Owner& owner,
                            std::uint64_t seed, std::uint64_t replica)

@@ -4,15 +4,19 @@
 // A part is a cable, a NIC or a switch; with it go its cables, both directions of each. Parts of a cause
 // live, fail and are renewed each on its own, whatever runs, and nobody is short of crews for them.
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/fabric/fabric.h"
 #include "models/failure/failure.h"
+#include "models/storage/storage.h"
 
 namespace railyard {
 
@@ -29,6 +33,21 @@ using NetworkState = std::vector<BrokenCable>;
 struct NetworkNow {
     HashSeed hashes{};
     NetworkState broken{};
+};
+
+// Those of `broken` that routes meet which go round what they have met. `passed_by`: the cables, by number,
+// that they pass then; none when no way is left.
+NetworkState met_by_routes(
+    const NetworkState& broken,
+    const std::function<const std::vector<bool>&(const NetworkState& met)>& passed_by);
+
+// What a job's nodes move together to and from the shared store while its routes meet these broken parts.
+struct StoreWay {
+    Bandwidth read = unlimited;  // no less than over a sound network
+    Bandwidth write = unlimited;
+    NetworkState broken{};
+
+    bool closed() const { return std::min(read, write) == Bandwidth{}; }
 };
 
 struct NetworkPart {
@@ -94,6 +113,28 @@ class NetworkParts : public CampaignEngine::Component, public Renewals::Target {
     std::vector<std::unique_ptr<Renewals>> lives_;
     std::vector<Outage> outages_;  // all that ever were
     NetworkState broken_;
+};
+
+// One client's way to the shared store, as the network is.
+class WayToStore {
+  public:
+    // The stores must outlive it.
+    WayToStore(StoreService& stores, std::size_t client) : stores_(stores), client_(client) {}
+    // All that it moves to and from there shares this, from now on.
+    void take(StoreWay way, const NetworkParts& network) {
+        way_ = std::move(way);
+        parts_ = closed() ? network.names(way_.broken) : "";
+        stores_.limit_way(client_, shared_store, way_.read, way_.write);
+    }
+    const NetworkState& broken() const { return way_.broken; }  // that its routes meet
+    bool closed() const { return way_.closed(); }
+    const std::string& parts() const { return parts_; }  // for people: what closes it
+
+  private:
+    StoreService& stores_;
+    std::size_t client_;
+    StoreWay way_;
+    std::string parts_;
 };
 
 }  // namespace railyard
