@@ -48,10 +48,14 @@ LinkLoads transfer_loads(const Scenario& scenario, const TransferSpec& transfer,
 // faults.
 StoreReach reach(const Scenario& scenario, const StoreTraffic& traffic);
 
-// The same for one that stands on these nodes, on a compute network as `topology` has it.
-StoreReach reach_over(const Scenario& scenario, const std::vector<NodeIndex>& nodes,
+// For one that stands on these nodes, on a compute network as `topology` has it; 0 without a path.
+struct ReachedRates {
+    Bandwidth read;
+    Bandwidth write;
+};
+ReachedRates reach_over(const Scenario& scenario, const std::vector<NodeIndex>& nodes,
                       const Topology& topology, HashSeed hashes);
-// The cables, by number, that it passes on the way to the store and back; empty where no path is left.
+// The cables, by number, that it passes on the way to the store and back; none in a direction without a path.
 std::vector<bool> cables_to_store(const Scenario& scenario, const std::vector<NodeIndex>& nodes,
                                   const Topology& topology, HashSeed hashes);
 

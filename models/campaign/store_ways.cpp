@@ -25,8 +25,8 @@ class WayMemo {
                 return cables({nodes, network.hashes, met});
             });
         if (out.broken.empty()) return out;
-        const StoreReach sound = reached({nodes, network.hashes, {}});
-        const StoreReach now = reached({nodes, network.hashes, out.broken});
+        const ReachedRates sound = reached({nodes, network.hashes, {}});
+        const ReachedRates now = reached({nodes, network.hashes, out.broken});
         out.read = left(now.read, sound.read);
         out.write = left(now.write, sound.write);
         return out;
@@ -52,7 +52,7 @@ class WayMemo {
         return known->second;
     }
 
-    const StoreReach& reached(const Place& place) {
+    const ReachedRates& reached(const Place& place) {
         const auto [known, is_new] = reached_.try_emplace(place);
         const auto& [nodes, hashes, broken] = place;
         if (is_new) known->second = reach_over(*job_, nodes, topology(broken), hashes);
@@ -62,7 +62,7 @@ class WayMemo {
     std::shared_ptr<const Scenario> job_;
     std::mutex mutex_;
     std::map<Place, std::vector<bool>> cables_;
-    std::map<Place, StoreReach> reached_;
+    std::map<Place, ReachedRates> reached_;
 };
 
 }  // namespace

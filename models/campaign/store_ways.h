@@ -9,11 +9,14 @@
 //
 //     way = bytes of all ranks / (the end of the last file on what is left)   if that is less than sound
 //
+// Where one rank writes all, saves need its node's path alone.
+//
 // Ignores: that some files of a transfer under way may be ahead of others (it goes on as a whole); that
 // jobs share what is left with others, but as SharedLinks has it; neighbours ([[neighbour]]), who take no
-// routes; data that some of the nodes alone read; what a sound network does not carry of data.
+// routes; data that some of the nodes alone read; what a sound network does not carry of data; changes
+// while a job is suspended (what it still moves from tier to tier has the way that it had).
 // Oracle: tests/models/store_ways_test.cpp, by hand: a NIC at half its rate, up links that were the wall,
-// others that were not, a way that is mended halfway through, none at all.
+// others that were not, packets that choose their ways, a way that is mended halfway through, none at all.
 
 #include <memory>
 

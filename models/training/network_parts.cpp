@@ -11,16 +11,17 @@ NetworkState met_by_routes(
     const NetworkState& broken,
     const std::function<const std::vector<bool>&(const NetworkState& met)>& passed_by) {
     NetworkState met;
-    while (true) {
+    while (met.size() < broken.size()) {
         const std::vector<bool>& passed = passed_by(met);
         NetworkState all;
         std::ranges::copy_if(broken, std::back_inserter(all), [&](const BrokenCable& each) {
             return (!passed.empty() && passed[each.cable]) ||
                    std::ranges::find(met, each) != met.end();
         });
-        if (all == met) return all;
+        if (all == met) break;
         met = std::move(all);
     }
+    return met;
 }
 
 NetworkParts::NetworkParts(CampaignEngine& engine, const NetworkFaults& faults, Owner& owner,

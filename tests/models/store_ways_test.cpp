@@ -101,6 +101,21 @@ TEST_CASE("a save takes its bytes over what is left of the links that were its w
           doctest::Approx(2 * stall(sound)).epsilon(1e-4));
 }
 
+TEST_CASE("packets that choose their ways have what is left of every spine and cable") {
+    std::string text = base;
+    text.replace(text.find("\"spray\""), 7, "\"adaptive\"");
+    CHECK(stall(run(text + job())) == doctest::Approx(saved / (9 * cable)).epsilon(1e-4));
+    for (const char* spine : {"spine-0", "spine-1", "spine-2"}) {
+        CAPTURE(spine);
+        CHECK(stall(run(text + job() + outage(part(spine), "0 s"))) ==
+              doctest::Approx(saved / (6 * cable)).epsilon(1e-4));
+        const std::string half =
+            fmt::format("from = \"leaf-0\"\nto = \"{}\"\nspeed = 0.5", spine);
+        CHECK(stall(run(text + job() + outage(half, "0 s"))) ==
+              doctest::Approx(saved / (8.5 * cable)).epsilon(1e-4));
+    }
+}
+
 TEST_CASE("a save whose nodes' NICs are its wall takes twice as long with one at half its rate") {
     const ReplicaResult sound = run(full_bisection() + job());
     CHECK(stall(sound) == doctest::Approx(saved / (32 * cable)).epsilon(1e-4));
