@@ -205,7 +205,7 @@ void WorldLinks::begin_transfer(JobIndex index) {
     const TransferSpec* transfer = transfer_of(index);
     if (transfer == nullptr) return;
     leave(index);
-    if (jobs_[index].parts->way.closed()) {
+    if (jobs_[index].parts->way.now().closed(transfer->direction)) {
         const LiveJob& j = jobs_[index];
         run_.record(clock_.now(), "no_path", index, j.parts->way.parts(),
                     j.status.held.front().node, j.work.left());
@@ -240,17 +240,28 @@ void WorldLinks::take_way_to_store(JobIndex index) {
         *network_);
 }
 
+void WorldLinks::way_changes(JobIndex index) {
+    if (jobs_[index].parts == nullptr) return;
+    const WayToStore& way = jobs_[index].parts->way;
+    const StoreWay before = way.now();
+    take_way_to_store(index);
+    if (way.now().broken != before.broken) route_transfers_again(index, before);
+}
+
 // What is on the links now goes other ways.
-void WorldLinks::route_transfers_again(JobIndex index) {
+void WorldLinks::route_transfers_again(JobIndex index, const StoreWay& before) {
     Checkpointer& checkpointer = jobs_[index].parts->checkpointer;
     const TransferSpec* transfer = transfer_of(index);
-    if (transfer != nullptr && checkpointer.on_a_store()) {
+    const StoreWay& now = jobs_[index].parts->way.now();
+    const bool moves = transfer != nullptr && checkpointer.on_a_store();
+    if (moves && !(before.closed(transfer->direction) && now.closed(transfer->direction))) {
         if (links_.has(index)) checkpointer.limit(transfer->cap, transfer->cap_wall);
         begin_transfer(index);
     }
     if (links_.has(uploads_of(index))) {
         links_.leave(uploads_of(index));
         checkpointer.limit_uploads(unlimited);
+        change_soon();
     }
     uploads_changed(index);
 }
@@ -258,13 +269,7 @@ void WorldLinks::route_transfers_again(JobIndex index) {
 void WorldLinks::network_changed(JobIndex submitted) {
     for (JobIndex index = 0; index < submitted; ++index) {
         if (!jobs_.runs(index)) continue;
-        if (const WorldParts::Parts* parts = jobs_[index].parts) {
-            const NetworkState before = parts->way.broken();
-            const bool was_closed = parts->way.closed();
-            take_way_to_store(index);
-            const bool still_closed = was_closed && parts->way.closed();
-            if (parts->way.broken() != before && !still_closed) route_transfers_again(index);
-        }
+        way_changes(index);
         if (broken_on_routes(index) == jobs_[index].broken) continue;
         if (jobs_[index].moves_bytes())
             continue;  // the way that it began with; its next step goes another
@@ -279,7 +284,7 @@ std::string WorldLinks::waiting(JobIndex submitted) const {
     for (JobIndex index = 0; index < submitted; ++index) {
         if (!jobs_.runs(index)) continue;
         const LiveJob& j = jobs_[index];
-        const bool no_store = !j.cut_off && j.parts != nullptr && j.parts->way.closed();
+        const bool no_store = !j.cut_off && j.parts != nullptr && j.parts->way.now().closed();
         if (!no_store && !j.cut_off) continue;
         out += fmt::format("{}job {} has no way left {}over the compute network: {} is out",
                            out.empty() ? "" : "\n", run_.spec.name_of(run_.jobs.jobs[index]),

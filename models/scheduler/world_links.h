@@ -66,7 +66,8 @@ class WorldLinks {
     bool transfer_joins(JobIndex job, SharedLinks::Member as, const TransferSpec& transfer);
     void change_upload(JobIndex job);
     void change_transfer(JobIndex job);
-    void route_transfers_again(JobIndex job);
+    void way_changes(JobIndex job);
+    void route_transfers_again(JobIndex job, const StoreWay& before);
     void change_soon();
 
     const WorldClock& clock_;

@@ -179,7 +179,7 @@ void TrainingJob::first_batch_there() {
 void TrainingJob::begin_checkpoint() {
     enter(JobPhase::checkpointing);
     saver_.save(work_.done(), stop_pending());
-    if (way_.closed() && saver_.on_a_store()) {
+    if (way_.now().closed(Direction::write) && saver_.on_a_store()) {
         record("no_path", way_.parts(), -1, work_.done());
     }
 }

@@ -4,6 +4,15 @@
 
 namespace railyard {
 
+namespace {
+
+// A save writes, all else reads.
+Direction moved_in(JobPhase phase) {
+    return phase == JobPhase::checkpointing ? Direction::write : Direction::read;
+}
+
+}  // namespace
+
 void FaultCounts::add(const FaultCounts& other) {
     slow_parts.slow += other.slow_parts.slow;
     slow_parts.found += other.slow_parts.found;
@@ -123,16 +132,17 @@ std::string TrainingJob::no_way() const {
     const JobPhase now = phases_.now();
     const bool moves = now == JobPhase::checkpointing || now == JobPhase::restore ||
                        (feed_ && (now == JobPhase::running || now == JobPhase::first_batch));
-    if (!moves || !way_.closed()) return "";
+    if (!moves || !way_.now().closed(moved_in(now))) return "";
     return "no way is left to the store" + over + way_.parts() + " is out";
 }
 
 // It goes round what is broken, slower, or stands still until that is mended.
 void TrainingJob::network_changed() {
     if (spec_.store_ways) {
-        const bool was_closed = way_.closed();
+        const Direction moved = moved_in(phases_.now());
+        const bool was_closed = way_.now().closed(moved);
         way_.take(spec_.store_ways(work_.network()->broken()), *work_.network());
-        if (way_.closed() && !was_closed && saver_.on_a_store()) {
+        if (!was_closed && way_.now().closed(moved) && saver_.on_a_store()) {
             record("no_path", way_.parts(), -1, work_.done());
         }
     }

@@ -102,7 +102,7 @@ void TrainingJob::proceed() {
             enter(JobPhase::restore);
             if (saver_.saves() && !recovery.restore) {
                 saver_.restore();
-                if (way_.closed() && saver_.on_a_store()) {
+                if (way_.now().closed(Direction::read) && saver_.on_a_store()) {
                     record("no_path", way_.parts(), -1, work_.done());
                 }
                 return;

@@ -47,7 +47,10 @@ struct StoreWay {
     Bandwidth write = unlimited;
     NetworkState broken{};
 
-    bool closed() const { return std::min(read, write) == Bandwidth{}; }
+    bool closed(Direction direction) const {
+        return (direction == Direction::read ? read : write) == Bandwidth{};
+    }
+    bool closed() const { return closed(Direction::read) || closed(Direction::write); }
 };
 
 struct NetworkPart {
@@ -123,11 +126,10 @@ class WayToStore {
     // All that it moves to and from there shares this, from now on.
     void take(StoreWay way, const NetworkParts& network) {
         way_ = std::move(way);
-        parts_ = closed() ? network.names(way_.broken) : "";
+        parts_ = way_.closed() ? network.names(way_.broken) : "";
         stores_.limit_way(client_, shared_store, way_.read, way_.write);
     }
-    const NetworkState& broken() const { return way_.broken; }  // that its routes meet
-    bool closed() const { return way_.closed(); }
+    const StoreWay& now() const { return way_; }
     const std::string& parts() const { return parts_; }  // for people: what closes it
 
   private:

@@ -63,6 +63,13 @@ std::string part(const std::string& name) {
     return "part = \"" + name + "\"";
 }
 const std::string servers_leaf = part("leaf-5");
+std::string all_nics_of(int node, const std::string& at, const std::string& lasts = "") {
+    std::string out;
+    for (int nic = 0; nic < 8; ++nic) {
+        out += outage(part(fmt::format("node-{}.nic-{}", node, nic)), at, lasts);
+    }
+    return out;
+}
 
 ReplicaResult run(const std::string& text) {
     return run_replica(load_scenario(text, "store ways"), 0, true);
@@ -75,6 +82,11 @@ double stall(const ReplicaResult& r) {
 // By the four nodes that the job has.
 double booked_s(const ReplicaResult& r, Category category) {
     return r.ledger.fraction(category) * 2 * seconds(r.simulated);
+}
+
+std::int64_t times_cut_off(const ReplicaResult& r) {
+    return std::ranges::count_if(
+        r.log, [](const CampaignEvent& e) { return std::string(e.kind) == "no_path"; });
 }
 
 std::string two_hours(std::string text) {
@@ -230,4 +242,45 @@ TEST_CASE("steps wait for data that what is left brings too late") {
     CHECK(booked_s(two, Category::data_wait) == doctest::Approx(late_s).epsilon(1e-3));
     const ReplicaResult none = run(base + reads + outage(servers_leaf, "1 h", "6 h"));
     CHECK(booked_s(none, Category::data_wait) == doctest::Approx(6 * 3600).epsilon(1e-3));
+}
+
+TEST_CASE("a save goes on where only those who don't write are out of reach") {
+    const std::string one_writes = "layout = \"consolidated\"\n";
+    const std::string failure = "[[inject]]\ncause = \"nic\"\nnode = 1\nat = \"2 h\"\n";
+    const std::string out = all_nics_of(3, "0 s");
+    for (const bool many : {false, true}) {
+        CAPTURE(many);
+        const std::string jobs = (many ? "[scheduler]\n" + kind("a") : job()) + one_writes;
+        const ReplicaResult sound = run(two_hours(base) + jobs);
+        const ReplicaResult r = run(two_hours(base) + jobs + out);
+        CHECK(booked_s(sound, Category::checkpoint_stall) > 0);
+        CHECK(booked_s(r, Category::checkpoint_stall) ==
+              booked_s(sound, Category::checkpoint_stall));
+        CHECK(times_cut_off(r) == 0);
+        CHECK(times_cut_off(run(base + jobs + failure + out)) == 1);
+    }
+}
+
+TEST_CASE("who shares links with an upload that has no way left any more has them alone at once") {
+    std::string text = base;
+    text.replace(text.find("oversubscription = 4"), 20, "oversubscription = 32");
+    const auto kind_of_two = [](const char* name, const char* checkpoint) {
+        return fmt::format(
+            "[[jobs.kind]]\nname = \"{}\"\nnodes = 2\nlength = \"30 h\"\nstep.time = \"1 s\"\n"
+            "[jobs.kind.checkpoint]\nserialization = \"1 TB/s\"\n{}\n",
+            name, checkpoint);
+    };
+    // One up link. Uploads follow upon each other beside the save, and take half of it for 100 s.
+    const std::string jobs =
+        "[scheduler]\n" +
+        kind_of_two("a", "interval = \"10 s\"\nsize = \"1 TB\"\nmode = \"async\"") +
+        kind_of_two("b", "interval = \"1 h\"\nsize = \"20 TB\"");
+    const ReplicaResult beside = run(two_hours(text) + jobs);
+    const ReplicaResult r = run(two_hours(text) + jobs + all_nics_of(0, "3700 s"));
+    const auto stall_s = [](const ReplicaResult& of) {
+        return metric(of, "checkpoint_stall_kind_b") * seconds(of.simulated);
+    };
+    const double alone = 20e12 / cable;
+    CHECK(stall_s(beside) == doctest::Approx(2 * alone).epsilon(0.05));
+    CHECK(stall_s(r) == doctest::Approx(alone + 50).epsilon(0.02));
 }
