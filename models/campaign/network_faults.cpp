@@ -44,8 +44,14 @@ void warn_of_services(Section& section, const char* key, const Scenario& s) {
 }
 
 bool saves_to_peers(const Scenario& s) {
-    return !s.world && std::ranges::any_of(s.job.checkpoint.tiers, [](const TierSpec& tier) {
-        return tier.place == Place::peer_memory;
+    const auto to_peers = [](const CheckpointSpec& c) {
+        return std::ranges::any_of(
+            c.tiers, [](const TierSpec& tier) { return tier.place == Place::peer_memory; });
+    };
+    if (!s.world) return to_peers(s.job.checkpoint);
+    // Tiers are the same on any number of nodes.
+    return std::ranges::any_of(s.world->spec.kinds, [&](const WorldJobKind& kind) {
+        return kind.saving && to_peers(*kind.saving->checkpoint(1, 1));
     });
 }
 
