@@ -1,7 +1,7 @@
 // What a job does about a failure, beside what it runs and saves.
 
 #include "models/campaign/sections.h"
-#include "models/training/plan_check.h"
+#include "models/training/training.h"
 
 namespace railyard {
 

@@ -78,7 +78,7 @@ TEST_CASE_FIXTURE(Fixture,
     p.global_batch = 3;
     const double whole = model_flops(m, p);
     p.adapter_rank = 16;
-    // Both passes over scores and weighted sums stay; a pass over a frozen matrix is 2 h n a token, n outputs.
+    // Both passes over scores and sums stay; a pass over a frozen matrix is 2 h n a token, n outputs.
     const double attention = 96 * 4.0 * 2048 * 12288;
     const double matrices = 2 * (96 * 12 * 12288.0 * 12288 + 12288.0 * real(m.vocab));
     CHECK(mixing_flops_per_token(m, 2048) == doctest::Approx(attention).epsilon(1e-9));
