@@ -26,7 +26,7 @@ bool any_way_to_store(const Scenario& s) {
         });
     }
     const CheckpointSpec& c = s.job.checkpoint;
-    const bool reads = s.job.data && !s.job.data->alone && s.job.data->store == shared_store;
+    const bool reads = s.job.data && s.job.data->reads(shared_store);
     return reads || c.read_at_start.bytes > Bytes{} ||
            std::ranges::any_of(c.tiers,
                                [](const TierSpec& tier) { return tier.place == Place::storage; });

@@ -22,11 +22,12 @@ void read_smaller_jobs(Section& recovery, std::int64_t replicas_min, Scenario& s
         if (replicas_min == 0) replicas_min = (plan.data + 1) / 2;
         for (std::int64_t data = plan.data; data-- > replicas_min;) {
             const ParallelPlan smaller = with_replicas(plan, data);
+            const bool whole_nodes = smaller.gpus() % s.job.gpus_per_node == 0;
+            if (!whole_nodes || !plan_problems(s.model, smaller).empty()) continue;
             const bool fits =
                 memory_bytes_per_gpu(s.model, smaller, s.parameter_bytes, s.node.gpu) <=
                 real(s.node.gpu.usable_memory.count());
-            const bool whole_nodes = smaller.gpus() % s.job.gpus_per_node == 0;
-            if (!whole_nodes || !fits || !plan_problems(s.model, smaller).empty()) continue;
+            if (!fits) continue;
             SmallerJob& size = s.job.smaller.emplace_back();
             size.nodes = smaller.gpus() / s.job.gpus_per_node;
             size.replicas = data;

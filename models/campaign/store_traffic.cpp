@@ -70,8 +70,10 @@ Moved moved_by(const Scenario& s, const StoreTraffic& traffic, Direction directi
 StoreTraffic traffic_to_store(const Scenario& s) {
     StoreTraffic traffic = checkpoint_traffic(s);
     constexpr std::int64_t per_rank = 1'000'000'000;
-    if (s.checkpoint_size == Bytes{}) traffic.bytes_per_rank = Bytes::of(per_rank);
-    if (s.checkpoint_size == Bytes{}) traffic.rank_write = unlimited;
+    if (s.checkpoint_size == Bytes{}) {
+        traffic.bytes_per_rank = Bytes::of(per_rank);
+        traffic.rank_write = unlimited;
+    }
     return traffic;
 }
 
@@ -120,9 +122,8 @@ void note_cables(const Topology& topology, const BurstLinks& used, CablesUsed& o
     };
     for (const BurstLinks::Link& link : used.links) usages.push_back({link.link, 1});
     out.add(usages);
-    const auto highest = std::ranges::max_element(usages, {}, [&](const Usage& usage) {
-        return height(usage.link);
-    });
+    const auto highest = std::ranges::max_element(
+        usages, {}, [&](const Usage& usage) { return height(usage.link); });
     for (const Usage& usage : usages) {
         const Link& link = topology.links()[usage.link];
         const VertexId low = std::min(link.from, link.to);
@@ -218,7 +219,7 @@ StoreReach reach(const Scenario& s, const StoreTraffic& traffic) {
 }
 
 ReachedRates reach_over(const Scenario& s, const std::vector<NodeIndex>& nodes,
-                      const Topology& topology, HashSeed hashes) {
+                        const Topology& topology, HashSeed hashes) {
     const StoreTraffic traffic = traffic_to_store(s);
     const Moved write = moved_by(s, traffic, Direction::write, nodes, topology, hashes);
     const Moved read = moved_by(s, traffic, Direction::read, nodes, topology, hashes);

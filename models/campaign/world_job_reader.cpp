@@ -396,8 +396,8 @@ void WorldJobReader::read_as(Section& section, const std::shared_ptr<Scenario>& 
     const Scenario& job = *view;
     kind.data = std::make_shared<const DataFeedSpec>(*job.job.data);
     if (!kind.data->alone) share_stores(job);
-    const bool shared = !kind.data->alone && kind.data->store == shared_store;
-    if (shared && shares_network_with_store(job)) kind.store_way = store_ways(view);
+    if (kind.data->reads(shared_store) && shares_network_with_store(job))
+        kind.store_way = store_ways(view);
     if (kind.saving) return;
     if (!section.has("checkpoint_size")) {
         refuse_keys(section, {"checkpoint_interval", "checkpoint_stall"},

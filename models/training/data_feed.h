@@ -32,6 +32,8 @@ struct DataFeedSpec {
     std::int64_t epoch_steps = 0;  // after which shuffle buffers start again; 0: never
     // It comes from where no store is modelled: drives of the nodes, or an object store that nobody shares.
     bool alone = false;
+
+    bool reads(std::size_t from) const { return !alone && store == from; }
 };
 
 class DataFeed : public CampaignEngine::Component, public StoreService::Client {
