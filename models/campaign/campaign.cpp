@@ -4,6 +4,8 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <condition_variable>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -565,16 +567,56 @@ class Tally {
     CampaignResult out_;
 };
 
+// Replicas end in any order and are handed on in order of their index. A thread that is far ahead of the
+// others waits for them, so that few replicas are kept.
+class ReplicasInOrder {
+  public:
+    ReplicasInOrder(const CampaignOptions& options, std::int64_t total, Tally& tally)
+        : options_(options), total_(total), tally_(tally) {}
+
+    void add(std::size_t index, ReplicaResult result) {
+        std::unique_lock lock(mutex_);
+        ++done_;
+        if (options_.progress) options_.progress(done_, total_);
+        moved_.wait(lock, [&] { return index < handed_on_ + ahead_max || incomplete_; });
+        waiting_.emplace(index, std::move(result));
+        for (; !waiting_.empty() && waiting_.begin()->first == handed_on_; ++handed_on_) {
+            const ReplicaResult& next = waiting_.begin()->second;
+            tally_.add(next);
+            if (options_.finished) options_.finished(next);
+            waiting_.erase(waiting_.begin());
+        }
+        moved_.notify_all();
+    }
+    // One will never come: nobody waits for it.
+    void give_up() {
+        const std::lock_guard lock(mutex_);
+        incomplete_ = true;
+        moved_.notify_all();
+    }
+    std::size_t handed_on() const { return handed_on_; }
+
+  private:
+    static constexpr std::size_t ahead_max = 256;
+
+    const CampaignOptions& options_;
+    const std::int64_t total_;
+    Tally& tally_;
+    std::mutex mutex_;
+    std::condition_variable moved_;
+    std::map<std::size_t, ReplicaResult> waiting_;
+    std::int64_t done_ = 0;
+    std::size_t handed_on_ = 0;
+    bool incomplete_ = false;
+};
+
 }  // namespace
 
 CampaignResult run_campaign(const Scenario& s, const CampaignOptions& options) {
     const double cpu_before = process_cpu_seconds();
     const auto total = static_cast<std::size_t>(s.replicas);
     Tally tally(s);
-    std::map<std::size_t, ReplicaResult> waiting;  // finished before one with a lower index
-    std::mutex mutex;
-    std::size_t handed_on = 0;
-    std::int64_t done = 0;
+    ReplicasInOrder replicas(options, s.replicas, tally);
     bool interrupted = false;
     // A reserve for adding up the finished replicas when memory runs out: a few times the numbers of a
     // metric. Nobody writes to it, so until then it takes addresses only.
@@ -583,28 +625,22 @@ CampaignResult run_campaign(const Scenario& s, const CampaignOptions& options) {
     try {
         parallel_for(total, options.threads, options.cancelled, [&](std::size_t i) {
             const auto index = static_cast<std::int64_t>(i);
-            ReplicaResult result = run_replica(s, index, index < options.logged_replicas, nullptr,
-                                               nullptr, index == 0 ? options.jobs : TakeJob());
-            const std::lock_guard lock(mutex);
-            waiting.emplace(i, std::move(result));
-            ++done;
-            if (options.progress) options.progress(done, s.replicas);
-            for (; !waiting.empty() && waiting.begin()->first == handed_on; ++handed_on) {
-                const ReplicaResult& next = waiting.begin()->second;
-                tally.add(next);
-                if (options.finished) options.finished(next);
-                waiting.erase(waiting.begin());
+            try {
+                replicas.add(i, run_replica(s, index, index < options.logged_replicas, nullptr,
+                                            nullptr, index == 0 ? options.jobs : TakeJob()));
+            } catch (...) {
+                replicas.give_up();
+                throw;
             }
         });
     } catch (const Interrupted&) {
         interrupted = true;
     } catch (const std::bad_alloc&) {
-        waiting.clear();
         room.reset();
-        if (handed_on == 0) throw;
+        if (replicas.handed_on() == 0) throw;
         s.limits->add(
             fmt::format("out of memory: this is the result of the first {} of {} replicas",
-                        handed_on, total),
+                        replicas.handed_on(), total),
             "fewer replicas, or a machine with more memory");
     }
     CampaignResult out = tally.result();
