@@ -594,6 +594,8 @@ class ReplicasInOrder {
         incomplete_ = true;
         moved_.notify_all();
     }
+    // Once all threads are done: what still waits is not handed on.
+    void drop_waiting() { waiting_.clear(); }
     std::size_t handed_on() const { return handed_on_; }
 
   private:
@@ -636,6 +638,7 @@ CampaignResult run_campaign(const Scenario& s, const CampaignOptions& options) {
     } catch (const Interrupted&) {
         interrupted = true;
     } catch (const std::bad_alloc&) {
+        replicas.drop_waiting();
         room.reset();
         if (replicas.handed_on() == 0) throw;
         s.limits->add(
